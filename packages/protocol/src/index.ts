@@ -1,1 +1,51 @@
-export {}
+export { AskColumns, askBatchBytesMax, decodeAskBatch, encodeAskBatch } from './ask-batch.ts'
+export {
+  BODY_BYTES_MAX,
+  checkHeader,
+  encodeFrame,
+  HEADER_BYTES,
+  VERSION_MAJOR,
+  VERSION_MINOR,
+  writeHeader,
+} from './frame.ts'
+export { type FrameHandler, FrameParser } from './frame-parser.ts'
+export { KIND, type Kind, OUTCOME, type Outcome, VERB, type Verb } from './kind.ts'
+export {
+  decodeLedgerCalls,
+  decodeLedgerReplies,
+  encodeLedgerCalls,
+  encodeLedgerReplies,
+  ID_CHARS_MAX,
+  LEDGER_ROWS_MAX,
+  type LedgerCall,
+  type LedgerCallInit,
+  type LedgerReply,
+  type LedgerReplyInit,
+} from './ledger-messages.ts'
+export {
+  decodeError,
+  decodeGoodbye,
+  decodeHello,
+  decodePing,
+  decodePong,
+  type ErrorMessage,
+  encodeError,
+  encodeGoodbye,
+  encodeHello,
+  encodePing,
+  encodePong,
+  type Hello,
+  NAME_CHARS_MAX,
+  NONCE_BYTES,
+  type Pong,
+  PROOF_BYTES,
+} from './link-messages.ts'
+export { decodeOrderEvent, encodeOrderEvent, type OrderEvent, type OrderEventType } from './order-event.ts'
+export { ProtocolError, type ProtocolErrorCode } from './protocol-error.ts'
+export {
+  decodeVerdictBatch,
+  encodeVerdictBatch,
+  TOKEN_BYTES_MAX,
+  VerdictColumns,
+  verdictBatchBytesMax,
+} from './verdict-batch.ts'
