@@ -1,1 +1,18 @@
-export {}
+export { type Backoff, backoffMs, jitterMs } from './backoff.ts'
+export { AssertionError, assert, CodedError, type Fault, hasCode } from './errors.ts'
+export { hashText, hashUid, SLOT_COUNT, slotOf } from './hash.ts'
+export type { LimitSettings, LimitState, LimitStep } from './limit/algorithm.ts'
+export { createLimiter, type KeyedLimiter, limitStep } from './limit/keyed-limiter.ts'
+export {
+  type Clock,
+  type Counter,
+  type Histogram,
+  type Logger,
+  type Metrics,
+  nullLogger,
+  nullMetrics,
+  type Random,
+} from './ports.ts'
+export { Ring } from './ring.ts'
+export { NO_SLOT, SlotTable } from './slots.ts'
+export { UidTable } from './uid-table.ts'

@@ -1,0 +1,22 @@
+/** The four ways of limiting access (seed 004), as one port over a pair of numbers per key. */
+
+/** What a limit says: at most `maxCount` in `seconds`; `burst` is the depth of a bucket (default `maxCount`). */
+export interface LimitSettings {
+  readonly algorithm: 'fixed-window' | 'sliding-window' | 'leaky-bucket' | 'token-bucket'
+  readonly seconds: number
+  readonly maxCount: number
+  readonly burst?: number | undefined
+}
+
+/** One key's state: three numbers whose meaning belongs to the algorithm. A key never seen is all zero. */
+export interface LimitState {
+  at: number
+  a: number
+  b: number
+}
+
+/**
+ * Tries to take one unit at `now` (ms): changes the state and returns 0 when it is allowed, else how many ms later it
+ * would be. A refused try takes nothing, so that no key is blocked for ever.
+ */
+export type LimitStep = (state: LimitState, now: number) => number

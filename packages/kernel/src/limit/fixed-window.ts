@@ -1,0 +1,16 @@
+import type { LimitSettings, LimitStep } from './algorithm.ts'
+
+/** At most `maxCount` in each window of `seconds`; windows are aligned to the epoch. State: `at` window, `a` count. */
+export function fixedWindow({ seconds, maxCount }: LimitSettings): LimitStep {
+  const windowMs = seconds * 1000
+  return (state, now) => {
+    const window = Math.floor(now / windowMs)
+    if (state.at !== window) {
+      state.at = window
+      state.a = 0
+    }
+    if (state.a >= maxCount) return Math.max(1, (window + 1) * windowMs - now)
+    state.a++
+    return 0
+  }
+}
