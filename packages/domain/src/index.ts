@@ -1,1 +1,65 @@
-export {}
+export { ACTIVITY_EVENTS, ACTIVITY_TABLE, type ActivityEvent, activityStep, isSelling } from './activity-machine.ts'
+export { Fields, type NumberBounds, type Parsed } from './checks.ts'
+export { PROBLEM_STATUS, type ProblemCode, problemBody, VERDICT, type VerdictCode } from './codes.ts'
+export { diagram, machinesDocument } from './diagrams.ts'
+export {
+  ACTIVITY_STATES,
+  type AccessLimit,
+  type ActivityDoc,
+  type ActivityState,
+  activityKey,
+  DEFAULT_POLICY,
+  NO_RESERVATION,
+  type Policy,
+  PURCHASE_RULES,
+  type PurchaseRule,
+  parseAccessLimit,
+  parseActivityDoc,
+  parsePolicy,
+  parseReservation,
+  parseSkuDoc,
+  parseSlotTableDoc,
+  parseStatusDoc,
+  type ReservationDoc,
+  SKUS_MAX,
+  type SkuDoc,
+  SLOTS_KEY,
+  type SlotTableDoc,
+  STOCK_MAX,
+  type StatusDoc,
+  skuKey,
+  statusKey,
+} from './documents.ts'
+export { checkInvariants, type Figures, NO_FIGURES } from './figures.ts'
+export {
+  type ActivityId,
+  isOrderId,
+  isTokenId,
+  type OrderId,
+  orderIdOf,
+  parseId,
+  type SkuId,
+  type TokenId,
+  type Uid,
+} from './ids.ts'
+export {
+  ORDER_EVENTS,
+  ORDER_STATES,
+  ORDER_TABLE,
+  type OrderEvent,
+  type OrderState,
+  orderStep,
+} from './order-machine.ts'
+export { evaluateRule, type RuleQuestion } from './purchase-rule.ts'
+export {
+  paceOf,
+  SKU_EVENT_TYPES,
+  SKU_GATES,
+  SKU_STATES,
+  SKU_TABLE,
+  type SkuEvent,
+  type SkuGate,
+  type SkuState,
+  skuStep,
+  stateByFigures,
+} from './sku-machine.ts'

@@ -1,0 +1,104 @@
+/** Small checks from which the documents' parsers are made; each adds what is wrong to one list. */
+
+/** A parsed document, or everything that is wrong with it. */
+export type Parsed<T> = { ok: true; value: T } | { ok: false; errors: string[] }
+
+/** A number's bounds; whole unless `fraction`. */
+export interface NumberBounds {
+  readonly min: number
+  readonly max: number
+  readonly fraction?: boolean
+  readonly initial?: number
+}
+
+const MS_MAX = 8_640_000_000_000_000
+
+/** Reads the fields of one JSON object and collects the errors. */
+export class Fields {
+  readonly errors: string[] = []
+  readonly #fields: Record<string, unknown>
+  readonly #path: string
+
+  constructor(value: unknown, path = '') {
+    this.#path = path
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    if (!isObject) this.errors.push(`${path || 'document'} is not an object but ${show(value)}`)
+    this.#fields = isObject ? (value as Record<string, unknown>) : {}
+  }
+
+  /** The raw field. */
+  raw(name: string): unknown {
+    return this.#fields[name]
+  }
+
+  number(name: string, { min, max, fraction = false, initial }: NumberBounds): number {
+    const value = this.#fields[name] ?? initial
+    if (typeof value === 'number' && value >= min && value <= max && (fraction || Number.isInteger(value))) return value
+    return this.#wrong(name, `a ${fraction ? '' : 'whole '}number from ${min} to ${max}`, min)
+  }
+
+  /** Like `number`, where null (or an absent field with `initial: null`) means "none". */
+  numberOrNull(name: string, bounds: Omit<NumberBounds, 'initial'>): number | null {
+    return this.#fields[name] === null || this.#fields[name] === undefined ? null : this.number(name, bounds)
+  }
+
+  id(name: string): number {
+    return this.number(name, { min: 1, max: Number.MAX_SAFE_INTEGER })
+  }
+
+  time(name: string): number {
+    return this.number(name, { min: 0, max: MS_MAX })
+  }
+
+  text(name: string, lengthMax: number, initial?: string): string {
+    const value = this.#fields[name] ?? initial
+    if (typeof value === 'string' && value.length <= lengthMax && (initial !== undefined || value.length > 0))
+      return value
+    return this.#wrong(name, `a text of 1 to ${lengthMax} characters`, '')
+  }
+
+  boolean(name: string, initial?: boolean): boolean {
+    const value = this.#fields[name] ?? initial
+    return typeof value === 'boolean' ? value : this.#wrong(name, 'true or false', false)
+  }
+
+  oneOf<T extends string>(name: string, values: readonly T[], initial?: T): T {
+    const value = this.#fields[name] ?? initial
+    if ((values as readonly unknown[]).includes(value)) return value as T
+    return this.#wrong(name, `one of ${values.join(', ')}`, values[0] as T)
+  }
+
+  list<T>(name: string, countMax: number, read: (item: unknown, path: string) => Parsed<T>): T[] {
+    const value = this.#fields[name] ?? []
+    if (!Array.isArray(value) || value.length > countMax) return this.#wrong(name, `a list of at most ${countMax}`, [])
+    return value.flatMap((item, index) => {
+      const parsed = read(item, `${this.#path}${name}[${index}]`)
+      if (parsed.ok) return [parsed.value]
+      this.errors.push(...parsed.errors)
+      return []
+    })
+  }
+
+  /** A nested document; its errors join ours. */
+  nested<T>(name: string, read: (value: unknown, path: string) => Parsed<T>, initial: T): T {
+    if (this.#fields[name] === undefined) return initial
+    const parsed = read(this.#fields[name], `${this.#path}${name}`)
+    if (parsed.ok) return parsed.value
+    this.errors.push(...parsed.errors)
+    return initial
+  }
+
+  done<T>(value: T): Parsed<T> {
+    return this.errors.length === 0 ? { ok: true, value } : { ok: false, errors: this.errors }
+  }
+
+  #wrong<T>(name: string, wanted: string, stand: T): T {
+    this.errors.push(`${this.#path}${this.#path ? '.' : ''}${name} must be ${wanted}, not ${show(this.#fields[name])}`)
+    return stand
+  }
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'missing'
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text
+}
