@@ -208,7 +208,7 @@ function readToken(bytes: Uint8Array, offset: number, end: number, wireType: num
   for (let i = at; i < until; i++) {
     if ((bytes[i] as number) > 0x7f) throw malformed('BAD_TEXT', 'token is not ASCII', { at: i - at })
   }
-  batch.token[index] = Buffer.from(bytes.buffer, bytes.byteOffset + at, length).latin1Slice()
+  batch.token[index] = Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1')
   seen[6] = index + 1
   return until
 }
