@@ -1,1 +1,18 @@
-export {}
+export { baseSettings, shared } from './common.ts'
+export { createLogger } from './logger.ts'
+export { systemClock, systemRandom } from './machine.ts'
+export { createMetrics, type MetricsRegistry } from './metrics.ts'
+export { type OpsSource, startOpsServer } from './ops-server.ts'
+export { type Part, runService, type ServiceContext } from './run-service.ts'
+export {
+  type Declaration,
+  defineSettings,
+  describeSettings,
+  loadSettings,
+  maskSettings,
+  type Setting,
+  SettingsError,
+  type SettingsOf,
+  type SettingsSpec,
+  setting,
+} from './settings.ts'
