@@ -124,9 +124,9 @@ export class Dialer {
     if (this.#isStopping) return
     this.#isStopping = true
     clearTimeout(this.#retry)
-    if (this.#state === 'ready' && this.#current !== undefined) {
-      this.#enter('draining')
-      this.#current.drain('dialer stops')
+    if (this.link !== undefined) {
+      if (this.#state === 'ready') this.#enter('draining')
+      this.#current?.drain('dialer stops')
       await until(() => this.#isIdle(), this.limits.drainMs, this.#parts.clock)
       this.#current?.end(this.limits.pingMs)
       await until(() => this.#current === undefined, this.limits.pingMs, this.#parts.clock)

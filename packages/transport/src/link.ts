@@ -72,7 +72,7 @@ export class SocketLink implements Link {
   roundTripMs = 0
   /** Whether the peer said Goodbye. */
   peerLeaves = false
-  readonly remote: string
+  remote = '?'
   readonly #limits: LinkLimits
   readonly #parts: LinkParts
   readonly #parser: FrameParser
@@ -86,15 +86,13 @@ export class SocketLink implements Link {
   #isCorked = false
 
   constructor(limits: LinkLimits, parts: LinkParts) {
-    const { socket, clock } = parts
     this.#limits = limits
     this.#parts = parts
     this.#parser = new FrameParser({ bodyBytesMax: HELLO_BYTES_MAX })
-    this.#startedAt = clock.monotonic()
+    this.#startedAt = parts.clock.monotonic()
     this.#heardAt = this.#startedAt
     this.#pingedAt = this.#startedAt
     this.#flushedAt = this.#startedAt
-    this.remote = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? 0}`
   }
 
   get state(): LinkState {
@@ -109,6 +107,7 @@ export class SocketLink implements Link {
   start(): void {
     const { socket, greeting } = this.#parts
     socket.setNoDelay(true)
+    this.#noteRemote()
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.on('end', () => this.#finish('PEER_CLOSED', 'peer ended the link'))
     socket.on('error', (error) => this.#finish('SOCKET_ERROR', error.message))
@@ -155,16 +154,14 @@ export class SocketLink implements Link {
   sweep(now: number, isLate: boolean): void {
     const { deadMs, helloMs, pingMs, stallMs } = this.#limits
     if (this.#state === 'closed') return
-    if (now > this.#endBy) return this.#finish('STOPPED', 'peer did not take the last bytes')
-    if (this.#state === 'dialing') {
+    if (now > this.#endBy) this.#finish('STOPPED', 'peer did not take the last bytes')
+    else if (this.#state === 'dialing') {
       if (now - this.#startedAt > helloMs) this.#finish('HELLO_TIMEOUT', `no hello within ${helloMs} ms`)
-      return
-    }
-    if (!isLate && now - this.#heardAt > deadMs) return this.#finish('DEAD', `silent for more than ${deadMs} ms`)
-    if (this.unsentBytes > 0 && now - this.#flushedAt > stallMs) {
-      return this.#finish('STALLED', `peer took nothing for ${stallMs} ms`)
-    }
-    if (now - this.#heardAt >= pingMs && now - this.#pingedAt >= pingMs) {
+    } else if (!isLate && now - this.#heardAt > deadMs) {
+      this.#finish('DEAD', `silent for more than ${deadMs} ms`)
+    } else if (this.unsentBytes > 0 && now - this.#flushedAt > stallMs) {
+      this.#finish('STALLED', `peer took nothing for ${stallMs} ms`)
+    } else if (now - this.#heardAt >= pingMs && now - this.#pingedAt >= pingMs) {
       this.#pingedAt = now
       this.send(KIND.ping, 0, encodePing(Math.floor(this.#parts.clock.now())))
     }
@@ -185,19 +182,26 @@ export class SocketLink implements Link {
   readonly #onFrame = (kind: Kind, correlation: number, body: Uint8Array): void => {
     if (this.#state === 'closed') return
     this.#parts.metrics.framesIn++
-    if (this.#state === 'dialing') return this.#onGreeting(kind, body)
+    if (this.#state === 'dialing') this.#onGreeting(kind, body)
+    else this.#onReadyFrame(kind, correlation, body)
+  }
+
+  #onReadyFrame(kind: Kind, correlation: number, body: Uint8Array): void {
     switch (kind) {
       case KIND.ping:
         this.send(KIND.pong, correlation, encodePong({ sentAt: decodePing(body), now: this.#wallMs() }))
         return
       case KIND.pong:
-        return this.#onPong(body)
+        this.#onPong(body)
+        return
       case KIND.goodbye:
         this.peerLeaves = true
-        return this.#parts.events.onGoodbye(this, decodeGoodbye(body))
+        this.#parts.events.onGoodbye(this, decodeGoodbye(body))
+        return
       case KIND.hello:
         this.#parts.metrics.badFrames.inc()
-        return this.#finish('BAD_FRAME', 'second hello')
+        this.#finish('BAD_FRAME', 'second hello')
+        return
       default:
         this.#parts.events.onFrame(this, kind, correlation, body)
     }
@@ -206,15 +210,20 @@ export class SocketLink implements Link {
   #onGreeting(kind: Kind, body: Uint8Array): void {
     if (kind !== KIND.hello) {
       this.#parts.metrics.badFrames.inc()
-      return this.#finish('BAD_HELLO', `first frame has kind ${kind}`)
+      this.#finish('BAD_HELLO', `first frame has kind ${kind}`)
+      return
     }
     const step = this.#parts.greeting.receive(body)
-    if (step.kind === 'refused') return this.#finish(step.reason, 'hello was refused')
+    if (step.kind === 'refused') {
+      this.#finish(step.reason, 'hello was refused')
+      return
+    }
     if (step.kind === 'answer') this.#write(KIND.hello, 0, step.body)
     if (step.peer !== undefined) this.#becomeReady(step.peer)
   }
 
   #becomeReady(peer: Hello): void {
+    this.#noteRemote()
     this.nodeId = peer.nodeId
     this.role = peer.role
     this.#state = 'ready'
@@ -230,6 +239,12 @@ export class SocketLink implements Link {
     const wall = this.#wallMs()
     this.roundTripMs = Math.max(0, wall - sentAt)
     this.clockOffsetMs = now - (wall - this.roundTripMs / 2)
+  }
+
+  /** A dialer's socket has no remote address before it is connected. */
+  #noteRemote(): void {
+    const { remoteAddress, remotePort } = this.#parts.socket
+    if (remoteAddress !== undefined) this.remote = `${remoteAddress}:${remotePort ?? 0}`
   }
 
   #wallMs(): number {

@@ -101,6 +101,7 @@ export function createServer(settings: ServerSettings, parts: ServerParts): Serv
     links: () => ready.values(),
     start: async () => {
       const address = await listen(tcp, settings.host, settings.port)
+      tcp.on('error', (error) => logger.error({ reason: error.message }, 'listening socket failed'))
       heartbeat = startHeartbeat(limits.pingMs, all, clock)
       return address
     },
@@ -113,7 +114,7 @@ export function createServer(settings: ServerSettings, parts: ServerParts): Serv
       await until(() => all.size === 0, limits.pingMs, clock)
       for (const link of all) link.cut('STOPPED', 'server stops')
       heartbeat?.stop()
-      if (tcp.listening || heartbeat !== undefined) await closed
+      await closed
     },
   }
 }
