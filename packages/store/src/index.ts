@@ -1,1 +1,38 @@
-export {}
+export { CatalogStore, type DocumentChange, type PublishedDocument } from './catalog-store.ts'
+export { connectStore, type Store, type StoreSettings } from './connection.ts'
+export {
+  type Claimant,
+  type Grant,
+  GrantLog,
+  type GrantState,
+  LEASE_MS,
+  type Leased,
+  type LeaseWish,
+  PACE_BURST_MS,
+} from './grant-log.ts'
+export { Guards, metaKey, REBUILDING, rootKey } from './guards.ts'
+export {
+  figuresOf,
+  LEDGER_BATCH_MAX,
+  LEDGER_OUTCOME,
+  Ledger,
+  type LedgerOutcome,
+  type LedgerReply,
+  type LedgerSku,
+  type OutboxEntry,
+  RESERVE_SCRIPT,
+  type Reservation,
+  type Swept,
+  TOKEN_GRACE_MS,
+} from './ledger.ts'
+export { NameLease } from './name-lease.ts'
+export { heartbeatLoop, type NodeInfo, Nodes } from './nodes.ts'
+export {
+  formatOrderRecord,
+  type LedgerOrder,
+  type LedgerOrderState,
+  parseEventLine,
+  parseOrderRecord,
+} from './order-record.ts'
+export { Reservations } from './reservations.ts'
+export { loadScript, runScript, type Script } from './script.ts'

@@ -1,0 +1,28 @@
+-- Writes grants before they are answered: leased-1 outstanding+1, the token, the log of the buyer's slot.
+-- A repeat of the same token id changes nothing and is granted again.
+-- ARGV: guard, node, fence, then for each: token id, uid, slot, sku, quantity, expiresAt. Returns for each 1 or 0.
+local replies = {}
+local held = {}
+for at = 4, #ARGV, 6 do
+  local id, quantity = ARGV[at + 3], tonumber(ARGV[at + 4])
+  local member = ARGV[at] .. '|' .. id .. '|' .. ARGV[at + 4]
+  local figures = sku(id)
+  held[id] = held[id] or tonumber(redis.call('HGET', LEASE, id) or 0)
+  local reply = 0
+  if redis.call('ZSCORE', TOKENS, member) or redis.call('HEXISTS', ORDERS, 'o' .. ARGV[at]) == 1 then reply = 1
+  elseif figures and held[id] >= quantity then
+    held[id] = held[id] - quantity
+    redis.call('HSET', LEASE, id, whole(held[id]))
+    figures.leased = figures.leased - quantity
+    figures.outstanding = figures.outstanding + quantity
+    figures.changed = true
+    redis.call('ZADD', TOKENS, ARGV[at + 5], member)
+    local record = table.concat({ ARGV[at], ARGV[at + 1], id, ARGV[at + 4], ARGV[at + 5] }, '|')
+    redis.call('RPUSH', root .. 'slot:' .. ARGV[at + 2], record)
+    redis.call('SADD', root .. 'slots', ARGV[at + 2])
+    reply = 1
+  end
+  replies[#replies + 1] = reply
+end
+saveSkus()
+return replies

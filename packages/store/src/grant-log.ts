@@ -1,0 +1,161 @@
+/** What Middle keeps in Redis: its claim, leased places, grants, and the logs of its slots. */
+
+import type { Figures } from '@bigtap/domain'
+import { hasCode } from '@bigtap/kernel'
+import type { Store } from './connection.ts'
+import { type Guards, metaKey, rootKey } from './guards.ts'
+import { figuresOf } from './ledger.ts'
+import { loadScript, runScript, type Script } from './script.ts'
+
+/** Who speaks: a node under the fence that its claim gave it. */
+export interface Claimant {
+  readonly activityId: number
+  readonly nodeId: string
+  readonly fence: number
+}
+
+/** One grant. `expiresAt` in ms since the epoch. */
+export interface Grant {
+  readonly tokenId: string
+  readonly uid: number
+  readonly slot: number
+  readonly skuId: number
+  readonly quantity: number
+  readonly expiresAt: number
+}
+
+/** What a replayed grant has become: `gone` ran out unused, or its order was given back. */
+export type GrantState = 'outstanding' | 'redeemed' | 'gone'
+
+/** A wish for places of one SKU; `pacePerSecond` null is no pace. */
+export interface LeaseWish {
+  readonly skuId: number
+  readonly want: number
+  readonly giveBack: number
+  readonly pacePerSecond: number | null
+}
+
+/** What a node holds of one SKU after a lease call, and the ledger's figures. `undefined`: the SKU has no ledger. */
+export interface Leased {
+  readonly held: number
+  readonly figures: Figures
+}
+
+/** A lease that is not renewed for this long goes back. */
+export const LEASE_MS = 1_500
+/** Depth of the pace's bucket: what two lease calls (50 ms each) may take together. */
+export const PACE_BURST_MS = 100
+
+const FENCED = ['prelude', 'guarded', 'fenced']
+const SCRIPTS = {
+  claim: loadScript('claim-1', ['prelude', 'guarded']),
+  lease: loadScript('lease-1', FENCED),
+  grant: loadScript('grant-1', FENCED),
+  adopt: loadScript('adopt-grants-1', FENCED),
+}
+const REPLAY_CHUNK = 64
+
+/** Middle's side of the ledger. Faults as the ledger's, and STALE_FENCE: a newer process has claimed this node's name. */
+export class GrantLog {
+  readonly #store: Store
+  readonly #guards: Guards
+
+  constructor(store: Store, guards: Guards) {
+    this.#store = store
+    this.#guards = guards
+  }
+
+  /** Claims the node's name for this process; older ones are refused from now on and their leases go back. */
+  async claim(activityId: number, nodeId: string): Promise<number> {
+    return Number(await this.#run(activityId, SCRIPTS.claim, [nodeId]))
+  }
+
+  /** Leases, gives back and renews in one step. */
+  async lease(who: Claimant, wishes: readonly LeaseWish[]): Promise<Map<number, Leased | undefined>> {
+    const args: (string | number)[] = [who.nodeId, who.fence, LEASE_MS, PACE_BURST_MS]
+    for (const { skuId, want, giveBack, pacePerSecond } of wishes) args.push(skuId, want, giveBack, pacePerSecond ?? -1)
+    const replies = (await this.#run(who.activityId, SCRIPTS.lease, args)) as number[][]
+    return new Map(wishes.map(({ skuId }, index) => [skuId, leasedOf(replies[index] ?? [])]))
+  }
+
+  /** Writes grants; false for one that the node's lease does not cover. A repeat with the same token id is safe. */
+  async grant(who: Claimant, grants: readonly Grant[]): Promise<boolean[]> {
+    const replies = (await this.#run(who.activityId, SCRIPTS.grant, grantArgs(who, grants))) as number[]
+    return grants.map((_, index) => Number(replies[index]) === 1)
+  }
+
+  /** Puts grants back after Redis lost them; false where no place is left for one. */
+  async adopt(who: Claimant, grants: readonly Grant[]): Promise<boolean[]> {
+    const replies = (await this.#run(who.activityId, SCRIPTS.adopt, grantArgs(who, grants))) as number[]
+    return grants.map((_, index) => Number(replies[index]) === 1)
+  }
+
+  /** All grants of the given slots with what became of them. */
+  async replay(activityId: number, slots: readonly number[]): Promise<{ grant: Grant; state: GrantState }[]> {
+    const root = rootKey(activityId)
+    const used = new Set((await this.#store.redis.smembers(`${root}slots`)).map(Number))
+    const own = slots.filter((slot) => used.has(slot))
+    const found: { grant: Grant; state: GrantState }[] = []
+    for (let at = 0; at < own.length; at += REPLAY_CHUNK) {
+      const chunk = own.slice(at, at + REPLAY_CHUNK)
+      const logs = await Promise.all(chunk.map((slot) => this.#store.redis.lrange(`${root}slot:${slot}`, 0, -1)))
+      const grants = logs.flatMap((log, index) => log.map((record) => parseGrant(record, chunk[index] ?? 0)))
+      const states = await this.states(activityId, grants)
+      for (const [index, grant] of grants.entries()) found.push({ grant, state: states[index] ?? 'gone' })
+    }
+    return found
+  }
+
+  /** What became of grants, as the ledger knows it now. */
+  async states(activityId: number, grants: readonly Grant[]): Promise<GrantState[]> {
+    if (grants.length === 0) return []
+    const root = rootKey(activityId)
+    const [scores, records] = await Promise.all([
+      this.#store.redis.zmscore(`${root}tokens`, ...grants.map(memberOf)),
+      this.#store.redis.hmget(`${root}orders`, ...grants.map(({ tokenId }) => `o${tokenId}`)),
+    ])
+    return grants.map((_, index): GrantState => {
+      const record = records[index]
+      if (record) return record.startsWith('held') || record.startsWith('paid') ? 'redeemed' : 'gone'
+      return scores[index] === null || scores[index] === undefined ? 'gone' : 'outstanding'
+    })
+  }
+
+  async #run(activityId: number, script: Script, args: readonly (string | number)[]): Promise<unknown> {
+    const guard = await this.#guards.get(activityId)
+    try {
+      return await runScript(this.#store, script, [metaKey(activityId)], [guard, ...args])
+    } catch (error) {
+      if (hasCode(error, 'STALE_GUARD')) this.#guards.forget(activityId)
+      throw error
+    }
+  }
+}
+
+function grantArgs(who: Claimant, grants: readonly Grant[]): (string | number)[] {
+  const args: (string | number)[] = [who.nodeId, who.fence]
+  for (const { tokenId, uid, slot, skuId, quantity, expiresAt } of grants)
+    args.push(tokenId, uid, slot, skuId, quantity, expiresAt)
+  return args
+}
+
+function memberOf({ tokenId, skuId, quantity }: Grant): string {
+  return `${tokenId}|${skuId}|${quantity}`
+}
+
+function parseGrant(record: string, slot: number): Grant {
+  const [tokenId = '', uid, skuId, quantity, expiresAt] = record.split('|')
+  return {
+    tokenId,
+    uid: Number(uid),
+    slot,
+    skuId: Number(skuId),
+    quantity: Number(quantity),
+    expiresAt: Number(expiresAt),
+  }
+}
+
+function leasedOf(reply: readonly number[]): Leased | undefined {
+  const [held = -1, ...figures] = reply.map(Number)
+  return held < 0 ? undefined : { held, figures: figuresOf(figures) }
+}

@@ -1,0 +1,255 @@
+import { checkInvariants } from '@bigtap/domain'
+import { nullLogger, slotOf } from '@bigtap/kernel'
+import { type Engine, SeededRandom, startRedis, waitFor } from '@bigtap/testkit'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connectStore, type Store } from './connection.ts'
+import { GrantLog } from './grant-log.ts'
+import { LEDGER_OUTCOME, Ledger, type LedgerSku, type Reservation } from './ledger.ts'
+
+let redis: Engine
+let store: Store
+let ledger: Ledger
+let log: GrantLog
+let activity = 0
+
+const sku = (change: Partial<LedgerSku> = {}): LedgerSku => ({
+  skuId: 1,
+  stock: 10,
+  overbook: 1,
+  limitPerBuyer: 1,
+  priceCents: 100,
+  holdSeconds: 60,
+  ...change,
+})
+const tokenId = (n: number) => n.toString(16).padStart(32, '0')
+const want = (n: number, change: Partial<Reservation> = {}): Reservation => ({
+  tokenId: tokenId(n),
+  uid: n,
+  skuId: 1,
+  quantity: 1,
+  expiresAt: Date.now() + 60_000,
+  ...change,
+})
+const figures = async (skuId = 1) => (await ledger.figures(activity)).get(skuId)
+
+beforeAll(async () => {
+  redis = await startRedis({ appendfsync: 'always' })
+  store = connectStore({ url: redis.url, commandMsMax: 2_000 }, { logger: nullLogger })
+  await store.waitUntilReady(5_000)
+  ledger = new Ledger(store)
+  log = new GrantLog(store, ledger.guards)
+})
+
+afterAll(async () => {
+  await store.close()
+  await redis.stop()
+})
+
+async function open(skus: LedgerSku[] = [sku()], rule: Parameters<Ledger['open']>[1] = 'once-per-product') {
+  activity++
+  await ledger.open(activity, rule, skus)
+}
+
+describe('reserve', () => {
+  test('the last unit goes to one of 50 parallel buyers', async () => {
+    await open([sku({ stock: 1 })])
+
+    const replies = await Promise.all(Array.from({ length: 50 }, (_, n) => ledger.reserve(activity, [want(n + 1)])))
+
+    const outcomes = replies.map(([reply]) => reply?.outcome)
+    expect(outcomes.filter((one) => one === LEDGER_OUTCOME.ok)).toHaveLength(1)
+    expect(outcomes.filter((one) => one === LEDGER_OUTCOME.soldOut)).toHaveLength(49)
+    expect(await figures()).toMatchObject({ free: 0, held: 1, sold: 0 })
+  })
+
+  test('the same token always gives the same order, within a batch too', async () => {
+    await open()
+
+    const [first, twin] = await ledger.reserve(activity, [want(1), want(1)])
+    const [again] = await ledger.reserve(activity, [want(1)])
+
+    expect(first?.outcome).toBe(LEDGER_OUTCOME.ok)
+    expect([twin?.outcome, again?.outcome]).toEqual([LEDGER_OUTCOME.repeated, LEDGER_OUTCOME.repeated])
+    expect([twin?.order, again?.order]).toEqual([first?.order, first?.order])
+    expect(await figures()).toMatchObject({ held: 1, reservedTotal: 1 })
+  })
+
+  test('a buyer gets no more than the rule allows, and may buy again after giving back', async () => {
+    await open([sku(), sku({ skuId: 2 })], 'one-product-per-activity')
+    await ledger.reserve(activity, [want(1, { uid: 7 })])
+
+    const refused = await ledger.reserve(activity, [want(2, { uid: 7 }), want(3, { uid: 7, skuId: 2 })])
+    await ledger.cancel(activity, [`o${tokenId(1)}`])
+    const [after] = await ledger.reserve(activity, [want(4, { uid: 7, skuId: 2 })])
+
+    expect(refused.map(({ outcome }) => outcome)).toEqual([LEDGER_OUTCOME.ruleRefused, LEDGER_OUTCOME.ruleRefused])
+    expect(after?.outcome).toBe(LEDGER_OUTCOME.ok)
+  })
+
+  test('a token that has run out and an unknown product are refused', async () => {
+    await open()
+
+    const replies = await ledger.reserve(activity, [want(1, { expiresAt: Date.now() - 1_000 }), want(2, { skuId: 99 })])
+
+    expect(replies.map(({ outcome }) => outcome)).toEqual([LEDGER_OUTCOME.tokenExpired, LEDGER_OUTCOME.notFound])
+  })
+})
+
+describe('settling', () => {
+  test('a payment counts once however often it comes, and a paid order cannot be cancelled', async () => {
+    await open()
+    await ledger.reserve(activity, [want(1)])
+    const orderId = `o${tokenId(1)}`
+
+    const replies = await Promise.all(Array.from({ length: 20 }, () => ledger.confirm(activity, [orderId])))
+    const [cancelled] = await ledger.cancel(activity, [orderId])
+
+    const outcomes = replies.map(([reply]) => reply?.outcome)
+    expect(outcomes.filter((one) => one === LEDGER_OUTCOME.ok)).toHaveLength(1)
+    expect(outcomes.filter((one) => one === LEDGER_OUTCOME.repeated)).toHaveLength(19)
+    expect(cancelled?.outcome).toBe(LEDGER_OUTCOME.wrongState)
+    expect(await figures()).toMatchObject({ held: 0, sold: 1, free: 9 })
+  })
+
+  test('an abandoned hold returns, and its late payment is refused', async () => {
+    await open([sku({ holdSeconds: 0.05 })])
+    await ledger.reserve(activity, [want(1)])
+
+    const swept = await waitFor('the hold to run out', async () => (await ledger.sweep(activity, 10)).holds)
+    const [late] = await ledger.confirm(activity, [`o${tokenId(1)}`])
+
+    expect(swept).toBe(1)
+    expect(late?.outcome).toBe(LEDGER_OUTCOME.wrongState)
+    expect(await figures()).toMatchObject({ free: 10, held: 0, pool: 10, redeemed: 0 })
+  })
+
+  test('every change is told in the outbox, in order', async () => {
+    await open()
+    await ledger.reserve(activity, [want(1), want(2)])
+    await ledger.confirm(activity, [`o${tokenId(1)}`])
+    await ledger.cancel(activity, [`o${tokenId(2)}`])
+
+    const entries = await ledger.readOutbox(activity, '0-0', 100)
+
+    expect(entries.flatMap(({ orders }) => orders.map(({ uid, state, version }) => [uid, state, version]))).toEqual([
+      [1, 'held', 1],
+      [2, 'held', 1],
+      [1, 'paid', 2],
+      [2, 'cancelled', 2],
+    ])
+  })
+})
+
+describe('stock and quota', () => {
+  test('stock never falls below held + sold, and a request counts once', async () => {
+    await open()
+    await ledger.reserve(activity, [want(1), want(2)])
+    const set = (requestId: string, units: number) => ledger.restock(activity, 1, { requestId, op: 'set', units })
+
+    expect(await set('a', 1)).toEqual({ outcome: 'refused', stock: 10 })
+    expect(await set('b', 2)).toEqual({ outcome: 'done', stock: 2 })
+    expect(await set('b', 50)).toEqual({ outcome: 'repeated', stock: 2 })
+    expect(await ledger.restock(activity, 1, { requestId: 'c', op: 'add', units: 5 })).toEqual({
+      outcome: 'done',
+      stock: 7,
+    })
+    expect(checkInvariants((await figures()) as never)).toEqual([])
+  })
+
+  test('a node grants only what it has leased, and a grant is written once', async () => {
+    await open()
+    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    const grant = (n: number) => ({ ...want(n), slot: slotOf(n) })
+    await log.lease(who, [{ skuId: 1, want: 2, giveBack: 0, pacePerSecond: null }])
+
+    const granted = await log.grant(who, [grant(1), grant(2), grant(3), grant(1)])
+
+    expect(granted).toEqual([true, true, false, true])
+    expect(await figures()).toMatchObject({ pool: 8, leased: 0, outstanding: 2 })
+    const replayed = await log.replay(activity, [slotOf(1), slotOf(2), slotOf(3)])
+    expect(replayed.map(({ grant: { uid }, state }) => [uid, state]).sort()).toEqual([
+      [1, 'outstanding'],
+      [2, 'outstanding'],
+    ])
+  })
+
+  test('an older process of the same node is refused, and its lease goes back', async () => {
+    await open()
+    const old = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    await log.lease(old, [{ skuId: 1, want: 5, giveBack: 0, pacePerSecond: null }])
+    await log.claim(activity, 'm1')
+
+    await expect(log.grant(old, [{ ...want(1), slot: 1 }])).rejects.toMatchObject({ code: 'STALE_FENCE' })
+    expect(await figures()).toMatchObject({ pool: 10, leased: 0 })
+  })
+
+  test('leases of a node that is gone come back to the pool', async () => {
+    await open()
+    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    await log.lease(who, [{ skuId: 1, want: 5, giveBack: 0, pacePerSecond: null }])
+
+    await waitFor('the lease to run out', async () => (await ledger.sweep(activity, 10)).leases, 4_000)
+
+    expect(await figures()).toMatchObject({ pool: 10, leased: 0 })
+  })
+
+  test('the pace holds over nodes: no more than the pace and one chunk', async () => {
+    await open([sku({ stock: 10_000 })])
+    const nodes = await Promise.all(
+      ['m1', 'm2'].map(async (nodeId) => ({ activityId: activity, nodeId, fence: await log.claim(activity, nodeId) })),
+    )
+    const startedAt = Date.now()
+    let rounds = 0
+    while (Date.now() - startedAt < 1_000) {
+      for (const who of nodes) await log.lease(who, [{ skuId: 1, want: 500, giveBack: 0, pacePerSecond: 1_000 }])
+      rounds++
+    }
+    const elapsed = (Date.now() - startedAt) / 1000
+
+    const leased = (await figures())?.leased ?? 0
+    expect(rounds).toBeGreaterThan(5)
+    expect(leased).toBeLessThanOrEqual(1_000 * elapsed + 100 + 5)
+    expect(leased).toBeGreaterThan(1_000 * elapsed * 0.9)
+  })
+})
+
+test('whatever is done in whatever order, the invariants hold after every step', async () => {
+  await open([sku({ stock: 20, limitPerBuyer: 2, holdSeconds: 0.02 }), sku({ skuId: 2, stock: 5 })], 'unlimited')
+  const random = new SeededRandom(42)
+  const pick = (count: number) => Math.floor(random.next() * count)
+  let fence = await log.claim(activity, 'm1')
+  for (let step = 0; step < 400; step++) {
+    const n = 1 + pick(40)
+    const skuId = 1 + pick(2)
+    const who = { activityId: activity, nodeId: 'm1', fence }
+    const verbs = [
+      () => ledger.reserve(activity, [want(n, { skuId }), want(n + 1, { skuId })]),
+      () => ledger.confirm(activity, [`o${tokenId(n)}`]),
+      () => ledger.cancel(activity, [`o${tokenId(n)}`]),
+      () => ledger.sweep(activity, 5),
+      () => ledger.restock(activity, skuId, { requestId: `r${step}`, op: 'set', units: pick(30) }),
+      () => log.lease(who, [{ skuId, want: pick(5), giveBack: pick(3), pacePerSecond: null }]),
+      () => log.grant(who, [{ ...want(n, { skuId, expiresAt: Date.now() + pick(50) }), slot: slotOf(n) }]),
+      async () => {
+        fence = await log.claim(activity, 'm1')
+      },
+    ]
+    await verbs[pick(verbs.length)]?.()
+    for (const [id, figure] of await ledger.figures(activity)) {
+      expect(checkInvariants(figure), `step ${step}, sku ${id}`).toEqual([])
+    }
+  }
+})
+
+test('a stale guard is refused, and a ledger that Redis lost is unknown', async () => {
+  await open()
+  await ledger.reserve(activity, [want(1)])
+  await ledger.beginRebuild(activity)
+  await expect(ledger.reserve(activity, [want(2)])).rejects.toMatchObject({ code: 'LEDGER_IN_DOUBT' })
+  await ledger.endRebuild(activity, 2)
+  expect((await ledger.reserve(activity, [want(2)]))[0]?.outcome).toBe(LEDGER_OUTCOME.ok)
+
+  await store.redis.flushall()
+  await expect(ledger.reserve(activity, [want(3)])).rejects.toMatchObject({ code: 'STALE_GUARD' })
+  await expect(ledger.reserve(activity, [want(3)])).rejects.toMatchObject({ code: 'LEDGER_UNKNOWN' })
+})
