@@ -1,1 +1,1 @@
-export {}
+export { Mirror, type MirrorParts, type MirrorSettings, type RefusedDocument } from './mirror.ts'
