@@ -1,0 +1,66 @@
+/** Composition root of the cart: edge → token → merged calls of the counter. */
+
+import { Mirror } from '@bigtap/catalog'
+import { runService } from '@bigtap/runtime'
+import { CatalogStore, connectStore, heartbeatLoop, Nodes } from '@bigtap/store'
+import { createKeyRing } from '@bigtap/token'
+import { settings as spec } from './config.ts'
+import { createEdge, EDGE_LIMITS } from './http/edge.ts'
+import { LedgerClient } from './ledger-client.ts'
+import { addCartRoutes } from './routes.ts'
+
+const STORE_MS_MAX = 1_000
+
+await runService('cart', spec, (context) => {
+  const { settings, logger, clock, metrics } = context
+  const { host, port, nodeId, deadlineMs, callsMax, mergeMax, connectionsMax } = settings
+  const ring = createKeyRing({ current: settings.tokenSecret, previous: settings.tokenSecretPrevious })
+  const ledger = new LedgerClient(
+    {
+      address: settings.counterAddress,
+      nodeId,
+      role: 'cart',
+      clusterSecret: settings.clusterSecret,
+      deadlineMs,
+      callsMax,
+      mergeMax,
+    },
+    context,
+  )
+  const edgeLimits = { ...EDGE_LIMITS, connectionsMax }
+  const app = createEdge(edgeLimits, context)
+  addCartRoutes(app, { ring, ledger, clock, metrics })
+
+  const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
+  const mirror = new Mirror(
+    { service: 'cart', pollMs: 200 },
+    { catalog: new CatalogStore(store), logger, clock, metrics },
+  )
+  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
+    id: nodeId,
+    role: 'cart',
+    address: `${host}:${port}`,
+    revision: mirror.revision,
+    digest: mirror.digest,
+    at: clock.now(),
+  }))
+
+  return [
+    {
+      name: 'ledger client',
+      start: () => ledger.start(),
+      stop: () => ledger.stop(),
+      ready: () => ledger.dialer.state === 'ready',
+      limits: { deadlineMs, callsMax, mergeMax, ...ledger.dialer.limits },
+    },
+    { name: 'store', stop: () => store.close() },
+    { name: 'mirror', start: () => mirror.start(), stop: () => mirror.stop() },
+    { name: 'heartbeat', start: () => heartbeat.start(), stop: () => heartbeat.stop() },
+    {
+      name: 'edge',
+      start: async () => void (await app.listen({ host, port })),
+      stop: () => app.close(),
+      limits: { ...edgeLimits },
+    },
+  ]
+})
