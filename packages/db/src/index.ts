@@ -1,1 +1,17 @@
-export {}
+export type { Audit, AuditEntry, AuditRow } from './audit.ts'
+export { createDb, type Db, type DbSettings } from './db.ts'
+export type { DeadLetter, DeadLetterRow, DeadLetters } from './dead-letters.ts'
+export type {
+  ActivityRow,
+  Definitions,
+  Deletion,
+  Guard,
+  NewActivity,
+  NewSku,
+  SkuRow,
+  Stored,
+} from './definitions.ts'
+export { DbError, type DbFault } from './errors.ts'
+export { type MigrateOptions, type Migration, migrate, readMigrations } from './migrate.ts'
+export type { OrderRow, Orders, SkuCounts, StateChange, StateCounts, StoredOrderState } from './orders.ts'
+export type { EventReceipt, PaymentEventRow, PaymentRow, PaymentState, Payments } from './payments.ts'

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { accepts, type Engine, freePort, startEngine } from './process.ts'
+import { accepts, dataFolder, type Engine, freePort, startEngine } from './process.ts'
 
 /** How to start it. */
 export interface KafkaOptions {
@@ -33,8 +33,8 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Engine> {
   const obstacle = kafkaObstacle()
   if (obstacle !== undefined) throw new Error(`Kafka cannot be started: ${obstacle}`)
   const jars = fetchBroker()
-  const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'bigtap-kafka-'))
-  mkdirSync(dir, { recursive: true })
+  const folder = dataFolder(options.dir, 'kafka')
+  const { dir } = folder
   const port = options.port ?? (await freePort())
   const config = join(dir, 'server.properties')
   writeFileSync(config, properties(dir, port, await freePort()))
@@ -50,6 +50,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<Engine> {
     command: 'java',
     args: [...java, 'kafka.Kafka', config],
     port,
+    folder,
     url: `127.0.0.1:${port}`,
     readyMsMax: READY_MS_MAX,
     isReady: () => accepts(port),

@@ -8,7 +8,6 @@ import {
   constants,
   cpSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -19,7 +18,7 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Engine, freePort, startEngine } from './process.ts'
+import { dataFolder, type Engine, freePort, startEngine } from './process.ts'
 
 /** How to start it. A folder that holds a cluster already is used as it is. */
 export interface PostgresOptions {
@@ -39,7 +38,8 @@ const NAME = 'bigtap'
 /** Starts it with one database and one role, both called `bigtap`, on loopback only. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Engine> {
   const account = process.getuid?.() === 0 ? unprivileged() : undefined
-  const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'bigtap-postgres-'))
+  const folder = dataFolder(options.dir, 'postgres')
+  const { dir } = folder
   const port = options.port ?? (await freePort())
   const bin = binaries(account)
   const data = join(dir, 'data')
@@ -52,6 +52,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Engi
       ...['-c', 'max_connections=60', '-c', 'shared_buffers=64MB', '-c', 'jit=off', '-c', 'fsync=on'],
     ],
     port,
+    folder,
     url: `postgresql://${NAME}:${NAME}@127.0.0.1:${port}/postgres`,
     readyMsMax: READY_MS_MAX,
     stopSignal: 'SIGINT', // "fast": ends the sessions, keeps what is committed
@@ -125,7 +126,6 @@ function isReachable(path: string): boolean {
 }
 
 function initialize(bin: string, dir: string, data: string, account: Account | undefined): void {
-  mkdirSync(dir, { recursive: true })
   if (account) {
     openTheWay(dir)
     chownSync(dir, account.uid, account.gid)

@@ -1,7 +1,10 @@
 /** An engine as a child process: started, watched until it answers, stopped by its process id, never left behind. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { connect, createServer } from 'node:net'
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** A running engine. */
@@ -9,10 +12,18 @@ export interface Engine {
   readonly url: string
   readonly port: number
   readonly pid: number
+  /** Where its data lies. One that we made goes when our process has gone; one that was given stays. */
+  readonly dir: string
   /** Asks it to stop and waits; kills it when it does not stop in time. */
   stop(): Promise<void>
   /** kill -9, and waits until it has gone. */
   kill(): Promise<void>
+}
+
+/** A data folder, and whether it was made for this engine alone. */
+export interface DataFolder {
+  readonly dir: string
+  readonly isTemporary: boolean
 }
 
 /** What to run. `isReady` is asked until it says yes. */
@@ -22,6 +33,7 @@ export interface EngineCommand {
   readonly args: readonly string[]
   readonly port: number
   readonly url: string
+  readonly folder: DataFolder
   readonly env?: Record<string, string>
   readonly cwd?: string
   readonly uid?: number
@@ -36,10 +48,18 @@ const STOP_MS_MAX = 10_000
 const LOG_BYTES_MAX = 8_192
 
 /**
- * A shell that outlives nothing: it waits for the end of its standard input, which comes when our process has gone for
- * whatever reason, and then kills the engine. `kill -9` of the parent leaves no engine behind.
+ * A shell that watches our process: its standard input ends when we have gone, for whatever reason, `kill -9` too. Then it
+ * stops the engine ($1) by the engine's own signal ($2), kills it after 5 s, and removes its temporary folder ($3). A line
+ * on the input before that says that the engine has ended, and that its id may be another process by now.
  */
-const WATCHDOG = 'read -r _; kill -9 "$1" 2>/dev/null'
+const WATCHDOG = `
+if read -r ended; then read -r _; else
+  kill -s "$2" "$1"; tries=0
+  while kill -0 "$1" && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
+  kill -s KILL "$1"
+fi 2>/dev/null
+tries=0
+while [ -n "$3" ] && [ -e "$3" ] && [ $tries -lt 20 ]; do rm -rf "$3"; sleep 0.1; tries=$((tries + 1)); done 2>/dev/null`
 
 /** Starts an engine and resolves when it answers; rejects with the end of its output when it does not. */
 export async function startEngine(spec: EngineCommand): Promise<Engine> {
@@ -61,18 +81,15 @@ export async function startEngine(spec: EngineCommand): Promise<Engine> {
     child.once('error', (error) => reject(new Error(`${spec.name} could not be started: ${error.message}`)))
   })
   failed.catch(() => undefined)
-  const watchdog = watch(child)
+  watch(child, spec)
   await Promise.race([untilReady(spec, child, () => output), failed])
-  const end = async (signal: NodeJS.Signals) => {
-    await stopChild(child, signal)
-    watchdog?.kill('SIGKILL')
-  }
   return {
     url: spec.url,
     port: spec.port,
     pid: child.pid ?? 0,
-    stop: () => end(spec.stopSignal ?? 'SIGTERM'),
-    kill: () => end('SIGKILL'),
+    dir: spec.folder.dir,
+    stop: () => stopChild(child, spec.stopSignal ?? 'SIGTERM'),
+    kill: () => stopChild(child, 'SIGKILL'),
   }
 }
 
@@ -103,15 +120,27 @@ export function accepts(port: number): Promise<boolean> {
   })
 }
 
-function watch(child: ChildProcess): ChildProcess | undefined {
-  if (child.pid === undefined) return undefined
-  const watchdog = spawn('/bin/sh', ['-c', WATCHDOG, 'sh', `${child.pid}`], {
+/** The folder that was given, or a new temporary one. */
+export function dataFolder(dir: string | undefined, name: string): DataFolder {
+  if (dir === undefined) return { dir: mkdtempSync(join(tmpdir(), `bigtap-${name}-`)), isTemporary: true }
+  mkdirSync(dir, { recursive: true })
+  return { dir, isTemporary: false }
+}
+
+function watch(child: ChildProcess, { folder, stopSignal = 'SIGTERM' }: EngineCommand): void {
+  if (child.pid === undefined) return
+  const args = [`${child.pid}`, stopSignal.slice('SIG'.length), folder.isTemporary ? folder.dir : '']
+  const watchdog = spawn('/bin/sh', ['-c', WATCHDOG, 'bigtap-watchdog', ...args], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
+    cwd: '/',
   })
   watchdog.on('error', () => undefined)
+  watchdog.stdin.on('error', () => undefined)
   watchdog.unref()
-  return watchdog
+  const stdin = watchdog.stdin as Socket
+  stdin.unref()
+  child.once('exit', () => stdin.write('ended\n'))
 }
 
 async function untilReady(spec: EngineCommand, child: ChildProcess, output: () => string): Promise<void> {

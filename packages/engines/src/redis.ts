@@ -1,11 +1,10 @@
 /** A local redis-server (or valkey-server) with an append-only file. */
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Engine, freePort, startEngine } from './process.ts'
+import { dataFolder, type Engine, freePort, startEngine } from './process.ts'
 
 /** How to start it. Without a folder a temporary one is made; without a port a free one is taken. */
 export interface RedisOptions {
@@ -20,19 +19,19 @@ const NAMES = ['redis-server', 'valkey-server']
 
 /** Starts it; a folder that holds data already is loaded, and the start waits until it is. */
 export async function startRedis(options: RedisOptions = {}): Promise<Engine> {
-  const dir = options.dir ?? mkdtempSync(join(tmpdir(), 'bigtap-redis-'))
-  mkdirSync(dir, { recursive: true })
+  const folder = dataFolder(options.dir, 'redis')
   const port = options.port ?? (await freePort())
   return startEngine({
     name: 'redis',
     command: findRedis(),
     args: [
-      ...['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--daemonize', 'no'],
+      ...['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder.dir, '--save', '', '--daemonize', 'no'],
       ...['--appendonly', 'yes', '--appendfsync', options.appendfsync ?? 'everysec', '--loglevel', 'notice'],
       // Rewriting the log while a sale is on would cost more than the log's size.
       ...['--auto-aof-rewrite-percentage', '0', '--maxclients', '1024'],
     ],
     port,
+    folder,
     url: `redis://127.0.0.1:${port}`,
     readyMsMax: READY_MS_MAX,
     isReady: () => pings(port),

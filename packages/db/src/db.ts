@@ -1,0 +1,67 @@
+import { type Clock, type Logger, nullLogger } from '@bigtap/kernel'
+import { PrismaPg } from '@prisma/adapter-pg'
+import pg from 'pg'
+import { type Audit, createAudit } from './audit.ts'
+import { createDeadLetters, type DeadLetters } from './dead-letters.ts'
+import { createDefinitions, type Definitions } from './definitions.ts'
+import { guarded } from './errors.ts'
+import { PrismaClient } from './generated/client.ts'
+import { createOrders, type Orders } from './orders.ts'
+import { createPayments, type Payments } from './payments.ts'
+
+/** Where the database is, and how long it may take. */
+export interface DbSettings {
+  readonly url: string
+  /** Most connections. */
+  readonly poolMax?: number
+  /** Wait for a connection, ms. */
+  readonly connectMs?: number
+  /** Most time of a statement, ms. */
+  readonly statementMs?: number
+}
+
+/** The record of the sale in PostgreSQL. */
+export interface Db {
+  readonly orders: Orders
+  readonly payments: Payments
+  readonly deadLetters: DeadLetters
+  readonly definitions: Definitions
+  readonly audit: Audit
+  /** Rejects when the database does not answer. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens the database; connections are made when they are needed, and again after they were lost. */
+export function createDb(
+  { url, poolMax = 8, connectMs = 2_000, statementMs = 5_000 }: DbSettings,
+  { clock = { now: Date.now }, logger = nullLogger }: { clock?: Pick<Clock, 'now'>; logger?: Logger } = {},
+): Db {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolMax,
+    connectionTimeoutMillis: connectMs,
+    statement_timeout: statementMs,
+    // The server may be gone without a word: the client gives up a little later than the server would.
+    query_timeout: statementMs + 500,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    application_name: 'bigtap',
+  })
+  const onLost = (error: Error) => logger.warn({ error: error.message }, 'lost a connection to the database')
+  pool.on('error', onLost)
+  const prisma = new PrismaClient({ adapter: new PrismaPg(pool, { onConnectionError: onLost }) })
+  const now = () => clock.now()
+  return {
+    orders: createOrders(pool, prisma, now),
+    payments: createPayments(prisma, now),
+    deadLetters: createDeadLetters(prisma, now),
+    definitions: createDefinitions(prisma, now),
+    audit: createAudit(prisma, now),
+    ping: async () => void (await guarded('a ping', () => pool.query('SELECT 1'))),
+    async close() {
+      await prisma.$disconnect()
+      await pool.end()
+    },
+  }
+}
