@@ -1,0 +1,12 @@
+/** One figure of a bench. `value` and `baseline` were measured in turn in the same run; `ratio` = value / baseline. */
+export interface BenchResult {
+  name: string
+  unit: string
+  value: number
+  baseline: number
+  ratio: number
+  /** Rounds; value and baseline are the medians of theirs. */
+  runs: number
+  /** Heap bytes per operation, where 0 is the goal. */
+  bytesPerOp?: number
+}
