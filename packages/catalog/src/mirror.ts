@@ -1,215 +1,173 @@
-/**
- * A front's mirror of the live documents.
- *
- * ```
- * each pollMs: revision in Redis ── newer? ──► read what changed ──► check each document ──► replace the old one
- * ```
- * A document that fails its checks is refused whole, the last good one stays, and the refusal is counted and listed. An
- * emptied or unreachable Redis changes nothing here.
- */
+/** A front's mirror of the live catalog: asks for the revision, pulls what changed, keeps the last good state. */
 
-import {
-  type ActivityDoc,
-  type Parsed,
-  parseActivityDoc,
-  parseSkuDoc,
-  parseSlotTableDoc,
-  parseStatusDoc,
-  type SkuDoc,
-  SLOTS_KEY,
-  type SlotTableDoc,
-  type StatusDoc,
-} from '@bigtap/domain'
-import { type Clock, hashText, type Logger, type Metrics } from '@bigtap/kernel'
-import type { CatalogStore, PublishedDocument } from '@bigtap/store'
+import type { ActivityDoc, ActivityId, SkuDoc, SkuId, SlotTableDoc, StatusDoc } from '@bigtap/domain'
+import type { Clock, Counter, Logger, Metrics } from '@bigtap/kernel'
+import { type CatalogView, Documents, type IncomingDocument, type RefusedDocument } from './documents.ts'
 
-/** How the mirror follows. */
+/** How often the revision is asked for. */
 export interface MirrorSettings {
-  readonly service: string
   readonly pollMs: number
 }
 
-/** What the mirror works with. */
+/** Where the documents come from; the store's CatalogStore is one. */
+export interface CatalogFeed {
+  /** The newest revision; 0 when there is no catalog. */
+  revision(): Promise<number>
+  readSince(revision: number): Promise<readonly IncomingDocument[]>
+}
+
+/** Collaborators of a mirror. */
 export interface MirrorParts {
-  readonly catalog: CatalogStore
+  readonly catalogStore: CatalogFeed
   readonly logger: Logger
-  readonly metrics: Metrics
   readonly clock: Clock
+  readonly metrics: Metrics
 }
 
-/** A document that was refused. */
-export interface RefusedDocument {
-  readonly key: string
-  readonly revision: number
-  readonly errors: readonly string[]
-}
+/** Called after documents were applied, with the keys that changed. */
+export type ChangeListener = (keys: readonly string[]) => void
 
-const REFUSED_MAX = 100
-const BODY_CHARS_MAX = 262_144
-const DOCUMENTS_MAX = 20_000
-
-/** The live documents, as last published and checked. Look-ups allocate nothing. */
-export class Mirror {
+/**
+ * ```
+ *   idle ─start─► following: every pollMs  revision? ─ same ─► nothing
+ *                                           ├ newer ─► read since ours ─► check each ─► apply ─► tell listeners
+ *                                           ├ older (began anew) ─► read all, what is not named stays
+ *                                           └ none (emptied), or no answer ─► the last good state stays
+ * ```
+ */
+export class Mirror implements CatalogView {
   readonly #settings: MirrorSettings
   readonly #parts: MirrorParts
-  readonly #activities = new Map<number, ActivityDoc>()
-  readonly #skus = new Map<number, Map<number, SkuDoc>>()
-  readonly #statuses = new Map<number, Map<number, StatusDoc>>()
-  readonly #revisions = new Map<string, number>()
-  readonly #listeners: (() => void)[] = []
-  readonly #refused = new Map<string, RefusedDocument>()
-  #slots: SlotTableDoc | undefined
-  #revision = 0
-  #digest = 0
+  readonly #documents = new Documents()
+  readonly #listeners: ChangeListener[] = []
+  readonly #refusals: Counter
+  readonly #failures: Counter
+  #state: 'idle' | 'following' | 'stopped' = 'idle'
   #timer: NodeJS.Timeout | undefined
-  #isPulling = false
-  #hasPulled = false
+  #syncedAt = 0
+  #isReached = true
 
   constructor(settings: MirrorSettings, parts: MirrorParts) {
     this.#settings = settings
     this.#parts = parts
-    const prefix = `bigtap_${settings.service}_catalog`
-    parts.metrics.gauge(`${prefix}_revision`, 'newest revision applied', () => this.#revision)
-    parts.metrics.gauge(
-      `${prefix}_refused_documents`,
-      'documents refused and not yet replaced',
-      () => this.#refused.size,
+    const { metrics, clock } = parts
+    this.#refusals = metrics.counter('bigtap_catalog_refused_total', 'Documents that failed their checks')
+    this.#failures = metrics.counter('bigtap_catalog_failed_polls_total', 'Polls that got no answer')
+    metrics.gauge('bigtap_catalog_revision_count', 'Revision that is applied', () => this.revision)
+    metrics.gauge('bigtap_catalog_age_seconds', 'Since the last poll that was answered', () =>
+      this.#syncedAt === 0 ? -1 : (clock.monotonic() - this.#syncedAt) / 1000,
     )
   }
 
-  /** Newest revision that was applied. */
   get revision(): number {
-    return this.#revision
+    return this.#documents.revision
   }
 
-  /** Digest over every document's key and revision; equal on nodes that hold the same. */
   get digest(): string {
-    return this.#digest.toString(16).padStart(8, '0')
+    return this.#documents.digest
   }
 
-  /** Has the catalog been read at least once? */
+  /** Was the catalog read at least once? */
   get isLoaded(): boolean {
-    return this.#hasPulled
+    return this.#syncedAt !== 0
   }
 
-  get activities(): ReadonlyMap<number, ActivityDoc> {
-    return this.#activities
+  get refused(): RefusedDocument[] {
+    return this.#documents.refused()
   }
 
-  get slotTable(): SlotTableDoc | undefined {
-    return this.#slots
+  activities(): ReadonlyMap<ActivityId, ActivityDoc> {
+    return this.#documents.activities()
   }
 
-  get refused(): readonly RefusedDocument[] {
-    return [...this.#refused.values()]
+  activity(activityId: ActivityId): ActivityDoc | undefined {
+    return this.#documents.activity(activityId)
   }
 
-  activity(activityId: number): ActivityDoc | undefined {
-    return this.#activities.get(activityId)
+  sku(activityId: ActivityId, skuId: SkuId): SkuDoc | undefined {
+    return this.#documents.sku(activityId, skuId)
   }
 
-  sku(activityId: number, skuId: number): SkuDoc | undefined {
-    return this.#skus.get(activityId)?.get(skuId)
+  status(activityId: ActivityId, skuId: SkuId): StatusDoc | undefined {
+    return this.#documents.status(activityId, skuId)
   }
 
-  status(activityId: number, skuId: number): StatusDoc | undefined {
-    return this.#statuses.get(activityId)?.get(skuId)
+  slotTable(): SlotTableDoc | undefined {
+    return this.#documents.slotTable()
   }
 
-  /** Called after each pull that changed something. */
-  onChange(listener: () => void): void {
+  /** Adds a listener. */
+  onChange(listener: ChangeListener): void {
     this.#listeners.push(listener)
   }
 
-  start(): void {
-    this.#timer ??= setInterval(() => void this.pull(), this.#settings.pollMs)
-    void this.pull()
+  /** Reads once, then follows. A catalog that cannot be reached yet is tried again; it does not reject. */
+  async start(): Promise<void> {
+    if (this.#state !== 'idle') return
+    this.#state = 'following'
+    await this.#round()
   }
 
   stop(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    this.#state = 'stopped'
+    clearTimeout(this.#timer)
   }
 
-  /** Reads what is new; a fault leaves everything as it is, for the next round. */
-  async pull(): Promise<void> {
-    if (this.#isPulling) return
-    this.#isPulling = true
+  /** One round by hand: rejects when the catalog cannot be read. */
+  async poll(): Promise<void> {
+    const { catalogStore, clock, logger } = this.#parts
+    const newest = await catalogStore.revision()
+    if (newest !== 0 && newest < this.revision) {
+      logger.warn({ held: this.revision, found: newest }, 'the catalog began anew')
+      this.#documents.forgetRevisions()
+    }
+    if (newest > this.revision) this.#applyAll(await catalogStore.readSince(this.revision), newest)
+    this.#syncedAt = clock.monotonic()
+  }
+
+  async #round(): Promise<void> {
     try {
-      const newest = await this.#parts.catalog.revision()
-      if (newest > this.#revision) {
-        for (const document of await this.#parts.catalog.readSince(this.#revision)) this.apply(document)
-        this.#revision = Math.max(this.#revision, newest)
-        for (const listener of this.#listeners) listener()
-      }
-      this.#hasPulled = true
+      await this.poll()
+      this.#isReached = true
     } catch (error) {
-      this.#parts.logger.debug({ error }, 'catalog could not be read')
-    } finally {
-      this.#isPulling = false
+      this.#failures.inc()
+      // Said once, not five times a second.
+      if (this.#isReached) this.#parts.logger.warn({ error }, 'catalog cannot be read, the last good state stays')
+      this.#isReached = false
     }
+    if (this.#state === 'following') this.#timer = setTimeout(() => void this.#round(), this.#settings.pollMs)
   }
 
-  /** Applies one document if it is newer and sound; false when it was refused or old. */
-  apply(document: PublishedDocument): boolean {
-    const { key, revision, body } = document
-    if (revision <= (this.#revisions.get(key) ?? 0)) return false
-    const errors = this.#errorsOf(document)
-    if (errors.length > 0) {
-      if (this.#refused.size < REFUSED_MAX) this.#refused.set(key, { key, revision, errors })
-      this.#parts.logger.error(
-        { key, revision, errors: errors.slice(0, 5) },
-        'document refused, the last good one stays',
-      )
-      return false
+  #applyAll(incoming: readonly IncomingDocument[], newest: number): void {
+    const changed: string[] = []
+    let { revision } = this.#documents
+    for (const document of incoming) {
+      revision = Math.max(revision, document.revision)
+      const applied = this.#documents.apply(document)
+      if (applied === 'applied') changed.push(document.key)
+      if (applied === 'refused') this.#sayRefused(document.key)
     }
-    this.#refused.delete(key)
-    this.#digest ^= hashText(`${key}@${this.#revisions.get(key) ?? 0}`) ^ hashText(`${key}@${revision}`)
-    this.#digest >>>= 0
-    this.#revisions.set(key, revision)
-    if (body === null) this.#remove(key)
-    return true
+    this.#documents.revision = Math.max(revision, newest)
+    if (changed.length > 0) for (const listener of this.#listeners) this.#tell(listener, changed)
   }
 
-  #errorsOf({ key, body }: PublishedDocument): readonly string[] {
-    if (body === null) return []
-    if (body === undefined) return ['body is no JSON']
-    if (JSON.stringify(body).length > BODY_CHARS_MAX) return [`body is longer than ${BODY_CHARS_MAX} characters`]
-    if (!this.#revisions.has(key) && this.#revisions.size >= DOCUMENTS_MAX)
-      return [`more than ${DOCUMENTS_MAX} documents`]
-    const [kind = ''] = key.split(':')
-    switch (kind) {
-      case 'activity':
-        return keep(parseActivityDoc(body), (doc) => this.#activities.set(doc.id, doc))
-      case 'sku':
-        return keep(parseSkuDoc(body), (doc) => nested(this.#skus, doc.activityId).set(doc.id, doc))
-      case 'status':
-        return keep(parseStatusDoc(body), (doc) => nested(this.#statuses, doc.activityId).set(doc.skuId, doc))
-      case SLOTS_KEY:
-        return keep(parseSlotTableDoc(body), (doc) => {
-          if (doc.epoch >= (this.#slots?.epoch ?? 0)) this.#slots = doc
-        })
-      default:
-        return [] // a kind of a later version: its revision counts, its content is not ours
-    }
+  #sayRefused(key: string): void {
+    this.#refusals.inc()
+    const errors = this.refused.find((one) => one.key === key)?.errors
+    this.#parts.logger.error({ key, errors }, 'document refused, the last good one stays')
   }
 
-  #remove(key: string): void {
-    const [kind, activity, sku] = key.split(':')
-    if (kind === 'activity') this.#activities.delete(Number(activity))
-    if (kind === 'sku') this.#skus.get(Number(activity))?.delete(Number(sku))
-    if (kind === 'status') this.#statuses.get(Number(activity))?.delete(Number(sku))
+  /** A listener that fails must not stop the others, nor the mirror. */
+  #tell(listener: ChangeListener, keys: readonly string[]): void {
+    try {
+      listener(keys)
+    } catch (error) {
+      this.#parts.logger.error({ error }, 'a listener of the catalog failed')
+    }
   }
 }
 
-function keep<T>(parsed: Parsed<T>, store: (value: T) => unknown): readonly string[] {
-  if (!parsed.ok) return parsed.errors
-  store(parsed.value)
-  return []
-}
-
-function nested<T>(maps: Map<number, Map<number, T>>, id: number): Map<number, T> {
-  const found = maps.get(id) ?? new Map<number, T>()
-  maps.set(id, found)
-  return found
+/** Makes a mirror; start() begins. */
+export function createMirror(settings: MirrorSettings, parts: MirrorParts): Mirror {
+  return new Mirror(settings, parts)
 }

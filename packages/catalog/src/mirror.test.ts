@@ -1,0 +1,163 @@
+import { type ActivityDoc, activityKey, NO_RESERVATION, type SlotTableDoc, skuKey, statusKey } from '@bigtap/domain'
+import { nullLogger, nullMetrics } from '@bigtap/kernel'
+import { FakeClock } from '@bigtap/testkit'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { IncomingDocument } from './documents.ts'
+import { createMirror, type Mirror } from './mirror.ts'
+
+const ACTIVITY: ActivityDoc = {
+  id: 7,
+  title: 'Phone',
+  state: 'open',
+  opensAt: 1_000,
+  closesAt: 2_000,
+  rule: 'once-per-product',
+  admission: 'direct',
+  reservation: NO_RESERVATION,
+  skuIds: [1],
+  accessLimits: [],
+}
+const SKU = { id: 1, activityId: 7, title: 'Black', priceCents: 100, currency: 'EUR', imageUrl: '', stock: 5 }
+const STATUS = { activityId: 7, skuId: 1, soldOut: true, exhausted: true, free: 0, held: 0, sold: 5, at: 1_500 }
+const SLOTS: SlotTableDoc = { epoch: 1, nodes: [{ id: 'm1', address: '127.0.0.1:8300' }], owners: Array(1024).fill(0) }
+
+class MemoryFeed {
+  newest = 0
+  isDown = false
+  docs: IncomingDocument[] = []
+
+  publish(key: string, body: unknown): void {
+    this.newest++
+    this.docs = [...this.docs.filter((one) => one.key !== key), { key, revision: this.newest, body }]
+  }
+
+  async revision(): Promise<number> {
+    if (this.isDown) throw new Error('no answer')
+    return this.newest
+  }
+
+  async readSince(revision: number): Promise<IncomingDocument[]> {
+    return this.docs.filter((one) => one.revision > revision)
+  }
+}
+
+let feed: MemoryFeed
+let mirror: Mirror
+beforeEach(() => {
+  feed = new MemoryFeed()
+  const parts = { catalogStore: feed, logger: nullLogger, clock: new FakeClock(), metrics: nullMetrics }
+  mirror = createMirror({ pollMs: 200 }, parts)
+  feed.publish(activityKey(7), ACTIVITY)
+  feed.publish(skuKey(7, 1), SKU)
+  feed.publish(statusKey(7, 1), STATUS)
+  feed.publish('slots', SLOTS)
+})
+
+describe('a front follows the catalog', () => {
+  test('every kind of document is applied', async () => {
+    await mirror.poll()
+
+    expect(mirror.revision).toBe(4)
+    expect(mirror.activity(7)).toEqual(ACTIVITY)
+    expect(mirror.sku(7, 1)).toMatchObject(SKU)
+    expect(mirror.status(7, 1)).toEqual(STATUS)
+    expect(mirror.slotTable()?.nodes[0]?.id).toBe('m1')
+  })
+
+  test('listeners hear which documents changed, once', async () => {
+    const heard: string[][] = []
+    mirror.onChange((keys) => heard.push([...keys]))
+
+    await mirror.poll()
+    await mirror.poll()
+    feed.publish(statusKey(7, 1), { ...STATUS, soldOut: false })
+    await mirror.poll()
+
+    expect(heard).toEqual([['activity:7', 'sku:7:1', 'status:7:1', 'slots'], ['status:7:1']])
+  })
+
+  test('a bad document is refused whole, the last good one stays, a later good one heals it', async () => {
+    await mirror.poll()
+    feed.publish(activityKey(7), { ...ACTIVITY, title: 'New', opensAt: -1 })
+    await mirror.poll()
+
+    expect(mirror.activity(7)?.title).toBe('Phone')
+    expect(mirror.refused.map((one) => one.key)).toEqual(['activity:7'])
+    expect(mirror.revision).toBe(5)
+
+    feed.publish(activityKey(7), { ...ACTIVITY, title: 'New' })
+    await mirror.poll()
+
+    expect(mirror.activity(7)?.title).toBe('New')
+    expect(mirror.refused).toEqual([])
+  })
+
+  test.each([
+    ['no JSON', undefined],
+    ['an array', []],
+    ['a document of another key', { ...ACTIVITY, id: 8 }],
+  ])('%s is refused', async (_what, body) => {
+    await mirror.poll()
+    feed.publish(activityKey(7), body)
+    await mirror.poll()
+
+    expect(mirror.activity(7)).toEqual(ACTIVITY)
+    expect(mirror.activity(8)).toBeUndefined()
+    expect(mirror.refused).toHaveLength(1)
+  })
+
+  test('a kind that a newer version publishes is passed over', async () => {
+    feed.publish('challenge:7', { any: 1 })
+    await mirror.poll()
+
+    expect(mirror.revision).toBe(5)
+    expect(mirror.refused).toEqual([])
+  })
+
+  test('a deleted document is gone', async () => {
+    await mirror.poll()
+    feed.publish(skuKey(7, 1), null)
+    feed.publish(activityKey(7), null)
+    await mirror.poll()
+
+    expect(mirror.sku(7, 1)).toBeUndefined()
+    expect(mirror.activities().size).toBe(0)
+  })
+
+  test('an emptied Redis changes nothing; a catalog that begins anew is read whole', async () => {
+    await mirror.poll()
+    feed.newest = 0
+    feed.docs = []
+    await mirror.poll()
+    expect(mirror.activity(7)).toEqual(ACTIVITY)
+
+    feed.publish(activityKey(7), { ...ACTIVITY, state: 'paused' })
+    await mirror.poll()
+
+    expect(mirror.revision).toBe(1)
+    expect(mirror.activity(7)?.state).toBe('paused')
+    expect(mirror.slotTable()?.epoch).toBe(1)
+  })
+
+  test('two nodes that hold the same documents show one digest, in whatever order they came', async () => {
+    await mirror.poll()
+    const before = mirror.digest
+    feed.publish(statusKey(7, 1), { ...STATUS, free: 1 })
+    await mirror.poll()
+    const changed = mirror.digest
+    feed.publish(statusKey(7, 1), STATUS)
+    await mirror.poll()
+
+    expect(changed).not.toBe(before)
+    expect(mirror.digest).toBe(before)
+  })
+
+  test('a catalog that does not answer leaves the state, and start() does not reject', async () => {
+    await mirror.poll()
+    feed.isDown = true
+    await mirror.start()
+    mirror.stop()
+
+    expect(mirror.activity(7)).toEqual(ACTIVITY)
+  })
+})
