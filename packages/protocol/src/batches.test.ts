@@ -200,14 +200,18 @@ test('encode and decode take 0 bytes per ask', () => {
       decodeVerdictBatch(views[encodeVerdictBatch(verdicts, out)] as Uint8Array, verdictsBack)
     }
   }
-  run(3_000)
+  run(20_000)
 
-  gc()
-  const before = process.memoryUsage().heapUsed
-  run(1_000)
-  const bytesPerAsk = (process.memoryUsage().heapUsed - before) / (1_000 * CAPACITY)
+  // The least of five rounds: the compiler's own garbage falls into some, garbage per ask would be in each.
+  let bytesPerAsk = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 5; round++) {
+    gc()
+    const before = process.memoryUsage().heapUsed
+    run(1_000)
+    bytesPerAsk = Math.min(bytesPerAsk, (process.memoryUsage().heapUsed - before) / (1_000 * CAPACITY))
+  }
 
-  expect(bytesPerAsk).toBeLessThan(1)
+  expect(bytesPerAsk).toBeLessThan(0.5)
 })
 
 function accepts(decode: () => void): boolean {
