@@ -120,10 +120,12 @@ export class Documents implements CatalogView {
       return 'refused'
     }
     this.#refused.delete(key)
-    const hash = hashText(`${key}=${JSON.stringify(parsed.value.doc)}`)
+    const { value } = parsed
+    if (value.kind === 'slots' && value.doc.epoch < (this.#slots?.epoch ?? 0)) return 'ignored'
+    const hash = hashText(`${key}=${JSON.stringify(value.doc)}`)
     this.#digest ^= (held?.hash ?? 0) ^ hash
     this.#held.set(key, { revision, hash })
-    this.#put(parsed.value)
+    this.#put(value)
     return 'applied'
   }
 

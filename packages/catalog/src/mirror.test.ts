@@ -45,8 +45,8 @@ let feed: MemoryFeed
 let mirror: Mirror
 beforeEach(() => {
   feed = new MemoryFeed()
-  const parts = { catalogStore: feed, logger: nullLogger, clock: new FakeClock(), metrics: nullMetrics }
-  mirror = createMirror({ pollMs: 200 }, parts)
+  const parts = { catalog: feed, logger: nullLogger, clock: new FakeClock(), metrics: nullMetrics }
+  mirror = createMirror({ service: 'test', pollMs: 200 }, parts)
   feed.publish(activityKey(7), ACTIVITY)
   feed.publish(skuKey(7, 1), SKU)
   feed.publish(statusKey(7, 1), STATUS)
@@ -55,7 +55,7 @@ beforeEach(() => {
 
 describe('a front follows the catalog', () => {
   test('every kind of document is applied', async () => {
-    await mirror.poll()
+    await mirror.pull()
 
     expect(mirror.revision).toBe(4)
     expect(mirror.activity(7)).toEqual(ACTIVITY)
@@ -68,25 +68,25 @@ describe('a front follows the catalog', () => {
     const heard: string[][] = []
     mirror.onChange((keys) => heard.push([...keys]))
 
-    await mirror.poll()
-    await mirror.poll()
+    await mirror.pull()
+    await mirror.pull()
     feed.publish(statusKey(7, 1), { ...STATUS, soldOut: false })
-    await mirror.poll()
+    await mirror.pull()
 
     expect(heard).toEqual([['activity:7', 'sku:7:1', 'status:7:1', 'slots'], ['status:7:1']])
   })
 
   test('a bad document is refused whole, the last good one stays, a later good one heals it', async () => {
-    await mirror.poll()
+    await mirror.pull()
     feed.publish(activityKey(7), { ...ACTIVITY, title: 'New', opensAt: -1 })
-    await mirror.poll()
+    await mirror.pull()
 
     expect(mirror.activity(7)?.title).toBe('Phone')
     expect(mirror.refused.map((one) => one.key)).toEqual(['activity:7'])
     expect(mirror.revision).toBe(5)
 
     feed.publish(activityKey(7), { ...ACTIVITY, title: 'New' })
-    await mirror.poll()
+    await mirror.pull()
 
     expect(mirror.activity(7)?.title).toBe('New')
     expect(mirror.refused).toEqual([])
@@ -97,9 +97,9 @@ describe('a front follows the catalog', () => {
     ['an array', []],
     ['a document of another key', { ...ACTIVITY, id: 8 }],
   ])('%s is refused', async (_what, body) => {
-    await mirror.poll()
+    await mirror.pull()
     feed.publish(activityKey(7), body)
-    await mirror.poll()
+    await mirror.pull()
 
     expect(mirror.activity(7)).toEqual(ACTIVITY)
     expect(mirror.activity(8)).toBeUndefined()
@@ -108,31 +108,40 @@ describe('a front follows the catalog', () => {
 
   test('a kind that a newer version publishes is passed over', async () => {
     feed.publish('challenge:7', { any: 1 })
-    await mirror.poll()
+    await mirror.pull()
 
     expect(mirror.revision).toBe(5)
     expect(mirror.refused).toEqual([])
   })
 
+  test('a slot table of an older epoch is passed over', async () => {
+    feed.publish('slots', { ...SLOTS, epoch: 5 })
+    await mirror.pull()
+    feed.publish('slots', { ...SLOTS, epoch: 4 })
+    await mirror.pull()
+
+    expect(mirror.slotTable()?.epoch).toBe(5)
+  })
+
   test('a deleted document is gone', async () => {
-    await mirror.poll()
+    await mirror.pull()
     feed.publish(skuKey(7, 1), null)
     feed.publish(activityKey(7), null)
-    await mirror.poll()
+    await mirror.pull()
 
     expect(mirror.sku(7, 1)).toBeUndefined()
     expect(mirror.activities().size).toBe(0)
   })
 
   test('an emptied Redis changes nothing; a catalog that begins anew is read whole', async () => {
-    await mirror.poll()
+    await mirror.pull()
     feed.newest = 0
     feed.docs = []
-    await mirror.poll()
+    await mirror.pull()
     expect(mirror.activity(7)).toEqual(ACTIVITY)
 
     feed.publish(activityKey(7), { ...ACTIVITY, state: 'paused' })
-    await mirror.poll()
+    await mirror.pull()
 
     expect(mirror.revision).toBe(1)
     expect(mirror.activity(7)?.state).toBe('paused')
@@ -140,20 +149,20 @@ describe('a front follows the catalog', () => {
   })
 
   test('two nodes that hold the same documents show one digest, in whatever order they came', async () => {
-    await mirror.poll()
+    await mirror.pull()
     const before = mirror.digest
     feed.publish(statusKey(7, 1), { ...STATUS, free: 1 })
-    await mirror.poll()
+    await mirror.pull()
     const changed = mirror.digest
     feed.publish(statusKey(7, 1), STATUS)
-    await mirror.poll()
+    await mirror.pull()
 
     expect(changed).not.toBe(before)
     expect(mirror.digest).toBe(before)
   })
 
   test('a catalog that does not answer leaves the state, and start() does not reject', async () => {
-    await mirror.poll()
+    await mirror.pull()
     feed.isDown = true
     await mirror.start()
     mirror.stop()

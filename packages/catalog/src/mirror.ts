@@ -4,8 +4,9 @@ import type { ActivityDoc, ActivityId, SkuDoc, SkuId, SlotTableDoc, StatusDoc } 
 import type { Clock, Counter, Logger, Metrics } from '@bigtap/kernel'
 import { type CatalogView, Documents, type IncomingDocument, type RefusedDocument } from './documents.ts'
 
-/** How often the revision is asked for. */
+/** Whose mirror it is (its metrics carry the name), and how often the revision is asked for. */
 export interface MirrorSettings {
+  readonly service: string
   readonly pollMs: number
 }
 
@@ -18,7 +19,7 @@ export interface CatalogFeed {
 
 /** Collaborators of a mirror. */
 export interface MirrorParts {
-  readonly catalogStore: CatalogFeed
+  readonly catalog: CatalogFeed
   readonly logger: Logger
   readonly clock: Clock
   readonly metrics: Metrics
@@ -51,10 +52,11 @@ export class Mirror implements CatalogView {
     this.#settings = settings
     this.#parts = parts
     const { metrics, clock } = parts
-    this.#refusals = metrics.counter('bigtap_catalog_refused_total', 'Documents that failed their checks')
-    this.#failures = metrics.counter('bigtap_catalog_failed_polls_total', 'Polls that got no answer')
-    metrics.gauge('bigtap_catalog_revision_count', 'Revision that is applied', () => this.revision)
-    metrics.gauge('bigtap_catalog_age_seconds', 'Since the last poll that was answered', () =>
+    const prefix = `bigtap_${settings.service}_catalog`
+    this.#refusals = metrics.counter(`${prefix}_refused_total`, 'Documents that failed their checks')
+    this.#failures = metrics.counter(`${prefix}_failed_polls_total`, 'Polls that got no answer')
+    metrics.gauge(`${prefix}_revision_count`, 'Revision that is applied', () => this.revision)
+    metrics.gauge(`${prefix}_age_seconds`, 'Since the last poll that was answered', () =>
       this.#syncedAt === 0 ? -1 : (clock.monotonic() - this.#syncedAt) / 1000,
     )
   }
@@ -114,20 +116,20 @@ export class Mirror implements CatalogView {
   }
 
   /** One round by hand: rejects when the catalog cannot be read. */
-  async poll(): Promise<void> {
-    const { catalogStore, clock, logger } = this.#parts
-    const newest = await catalogStore.revision()
+  async pull(): Promise<void> {
+    const { catalog, clock, logger } = this.#parts
+    const newest = await catalog.revision()
     if (newest !== 0 && newest < this.revision) {
       logger.warn({ held: this.revision, found: newest }, 'the catalog began anew')
       this.#documents.forgetRevisions()
     }
-    if (newest > this.revision) this.#applyAll(await catalogStore.readSince(this.revision), newest)
+    if (newest > this.revision) this.#applyAll(await catalog.readSince(this.revision), newest)
     this.#syncedAt = clock.monotonic()
   }
 
   async #round(): Promise<void> {
     try {
-      await this.poll()
+      await this.pull()
       this.#isReached = true
     } catch (error) {
       this.#failures.inc()
