@@ -121,6 +121,14 @@ export class GrantLog {
     })
   }
 
+  /** Units that buyers hold or have bought, as the ledger knows it now. */
+  async units(activityId: number, rows: readonly { uid: number; skuId: number }[]): Promise<number[]> {
+    if (rows.length === 0) return []
+    const fields = rows.map(({ uid, skuId }) => `${uid}:${skuId}`)
+    const values = await this.#store.redis.hmget(`${rootKey(activityId)}buyers`, ...fields)
+    return values.map((value) => Number(value ?? 0))
+  }
+
   async #run(activityId: number, script: Script, args: readonly (string | number)[]): Promise<unknown> {
     const guard = await this.#guards.get(activityId)
     try {
