@@ -1,0 +1,84 @@
+/** Composition root of the counter. */
+
+import { Mirror } from '@bigtap/catalog'
+import { createDb } from '@bigtap/db'
+import { runService } from '@bigtap/runtime'
+import { CatalogStore, connectStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/store'
+import { createServer } from '@bigtap/transport'
+import { CallGatherer } from './call-gatherer.ts'
+import { settings as spec } from './config.ts'
+import { RecentOrders } from './core/recent-orders.ts'
+import { openEventLog } from './event-log.ts'
+import { Keeper } from './keeper.ts'
+import { createLedgerServer } from './ledger-server.ts'
+import { declareMetrics } from './metrics.ts'
+import { createRelay } from './outbox-relay.ts'
+import { Rebuilder } from './rebuilder.ts'
+import { Verifier } from './verifier.ts'
+
+const CONNECT_MS_MAX = 20_000
+const LEASE_MS = 1_000
+const REBUILD_LEASE_MS = 10_000
+const SWEEP_MAX = 500
+const LIVE_STATES: readonly string[] = ['preloading', 'armed', 'open', 'paused', 'closed']
+
+await runService('counter', spec, (context) => {
+  const { settings, logger, metrics, clock, page } = context
+  const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
+  const ledger = new Ledger(store)
+  const catalog = new CatalogStore(store)
+  const mirror = new Mirror({ service: 'counter', pollMs: settings.pollMs }, { catalog, logger, metrics, clock })
+  const db = createDb({ url: settings.databaseUrl, poolMax: 4 }, { clock, logger })
+  const eventLog = openEventLog(settings, logger)
+  const recent = new RecentOrders(settings.recentMax)
+  const leaseOf = (name: string, ttlMs: number) => new NameLease(store, { name, owner: settings.nodeId, ttlMs })
+  const lease = leaseOf('rebuild', REBUILD_LEASE_MS)
+  const activities = () => mirror.activities().values()
+  const rebuilder = new Rebuilder({ store, ledger, db, recent, lease, clock, logger, activities })
+  const gatherer = new CallGatherer(settings, {
+    ledger,
+    onReply: (activityId, { order }) => order && recent.add(activityId, order),
+    onFault: (activityId, error) => logger.debug({ activityId, error }, 'a batch had no answer'),
+  })
+  const relay = createRelay({
+    ledger,
+    topic: eventLog.topic,
+    currencyOf: (activityId, skuId) => mirror.sku(activityId, skuId)?.currency ?? '',
+    onOrder: (activityId, order) => recent.add(activityId, order),
+  })
+  const forEach = async (work: (activityId: number) => Promise<boolean>) => {
+    let isMore = false
+    for (const { id, state } of activities()) if (LIVE_STATES.includes(state)) isMore = (await work(id)) || isMore
+    return isMore
+  }
+  const keeper = (name: string, everyMs: number, work: () => Promise<boolean>) =>
+    new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, work })
+  const sweep = keeper('sweep', settings.sweepMs, () =>
+    forEach(async (id) => Object.values(await ledger.sweep(id, SWEEP_MAX)).includes(SWEEP_MAX)),
+  )
+  const carry = keeper('relay', settings.relayMs, () => forEach(relay))
+  const { seconds } = declareMetrics(metrics, { gatherer, recent, rebuilder })
+  const onFrame = createLedgerServer({ gatherer, clock, onSeconds: (value) => seconds.observe(value) })
+  const server = createServer(
+    { ...settings, role: 'counter' },
+    { ...context, onFrame: (link, kind, _id, body) => onFrame(link, kind, body), inFlight: () => gatherer.waiting },
+  )
+  const beat = heartbeatLoop(new Nodes(store), () => ({
+    ...{ id: settings.nodeId, role: 'counter', address: `${settings.host}:${settings.port}`, at: clock.now() },
+    ...{ revision: mirror.revision, digest: mirror.digest },
+  }))
+  page('/debug/rebuilds', () => rebuilder.history)
+  const verifier = new Verifier(settings.verifyMs, () => rebuilder.round(), logger)
+  return [
+    { name: 'redis', start: () => store.waitUntilReady(CONNECT_MS_MAX), stop: () => store.close() },
+    { name: 'database', stop: () => db.close() },
+    { name: 'event log', stop: () => eventLog.close() },
+    { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop(), ready: () => mirror.isLoaded },
+    { name: 'verifier', start: () => verifier.start(), stop: () => verifier.stop() },
+    { name: 'sweeper', start: () => sweep.start(), stop: () => sweep.stop() },
+    { name: 'relay', start: () => carry.start(), stop: () => carry.stop() },
+    { name: 'links', start: async () => void (await server.start()), stop: () => server.stop(), limits: server.limits },
+    { name: 'calls', limits: { waitingMax: settings.waitingMax, recentMax: settings.recentMax } },
+    { name: 'heartbeat', ...beat },
+  ]
+})

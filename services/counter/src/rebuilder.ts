@@ -1,0 +1,154 @@
+/**
+ * Brings a ledger back that is in doubt: Redis was restarted, failed over, or emptied.
+ *
+ * ```
+ * guard names another run, or is missing ──► lease ──► guard = rebuilding ──► make what is missing
+ *   ──► adopt PostgreSQL's orders ──► adopt what this process remembers ──► epoch + 1 ──► guard = epoch:run
+ * ```
+ * States only move forward. Order numbers that nobody knows any more are counted and shown as lost.
+ */
+
+import type { Db, OrderRow } from '@bigtap/db'
+import type { Clock, Logger } from '@bigtap/kernel'
+import type { Ledger, LedgerOrder, NameLease, Store } from '@bigtap/store'
+import type { RecentOrders } from './core/recent-orders.ts'
+
+/** What the rebuilder works with. */
+export interface RebuilderParts {
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly db: Pick<Db, 'orders' | 'definitions'>
+  readonly recent: RecentOrders
+  readonly activities: () => Iterable<{ id: number; state: string }>
+  readonly lease: NameLease
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** How one rebuild went. */
+export interface Rebuild {
+  readonly activityId: number
+  readonly at: number
+  readonly epoch: number
+  readonly adopted: number
+  readonly moved: number
+  readonly conflicts: number
+  /** Orders that were taken, and that neither Redis, PostgreSQL nor this process knows any more. */
+  readonly lost: number
+}
+
+const PAGE = 500
+const ADOPT_MAX = 64
+const HISTORY_MAX = 100
+/** Only an activity that has got so far has a ledger. */
+const LEDGER_STATES: readonly string[] = ['armed', 'open', 'paused', 'closed']
+
+/** Verifies ledgers and rebuilds them. */
+export class Rebuilder {
+  readonly #parts: RebuilderParts
+  readonly #history: Rebuild[] = []
+  #isRunning = false
+
+  constructor(parts: RebuilderParts) {
+    this.#parts = parts
+  }
+
+  get history(): readonly Rebuild[] {
+    return this.#history
+  }
+
+  get lostTotal(): number {
+    return this.#history.reduce((total, { lost }) => total + lost, 0)
+  }
+
+  /** Looks at all ledgers; rebuilds those in doubt, one process at a time. */
+  async round(): Promise<void> {
+    const { runId } = this.#parts.store
+    if (runId === undefined || this.#isRunning) return
+    this.#isRunning = true
+    try {
+      for (const { id, state } of this.#parts.activities())
+        if (LEDGER_STATES.includes(state)) await this.#verify(id, runId)
+    } finally {
+      this.#isRunning = false
+    }
+  }
+
+  async #verify(activityId: number, runId: string): Promise<void> {
+    const guard = await this.#parts.ledger.guards.read(activityId)
+    if (guard?.endsWith(`:${runId}`)) return
+    if ((await this.#parts.lease.hold()) === 0) return
+    const rebuild = await this.#rebuild(activityId)
+    if (this.#history.length >= HISTORY_MAX) this.#history.shift()
+    this.#history.push(rebuild)
+    this.#parts.logger.warn({ ...rebuild, from: guard ?? 'nothing' }, 'ledger rebuilt')
+  }
+
+  async #rebuild(activityId: number): Promise<Rebuild> {
+    const { ledger, db, recent, clock } = this.#parts
+    const before = await ledger.epochAndSeq(activityId)
+    await ledger.beginRebuild(activityId)
+    const activity = await db.definitions.getActivity(activityId)
+    const skus = await db.definitions.listSkus(activityId)
+    await ledger.open(
+      activityId,
+      activity?.rule ?? 'once-per-product',
+      skus.map(({ id, stock, limitPerBuyer, priceCents, policy: { overbook, holdSeconds } }) => ({
+        skuId: id,
+        stock,
+        overbook,
+        limitPerBuyer,
+        priceCents,
+        holdSeconds,
+      })),
+    )
+    const totals = { adopted: 0, moved: 0, conflicts: 0 }
+    await this.#adoptStored(activityId, totals)
+    // What PostgreSQL has is adopted silently; what only this process knows is told to the outbox again.
+    await this.#adoptAll(activityId, recent.of(activityId), true, totals)
+    const lost = await this.#countLost(activityId, Math.max(before.seq, recent.highestSeq(activityId)))
+    // Without an earlier epoch the time stands in: whatever guard others remember, it differs.
+    const epoch = before.epoch > 0 ? before.epoch + 1 : Math.floor(clock.now() / 1000)
+    await ledger.endRebuild(activityId, epoch)
+    return { activityId, at: clock.now(), epoch, ...totals, lost }
+  }
+
+  async #adoptStored(activityId: number, totals: Totals): Promise<void> {
+    for (let after = ''; ; ) {
+      const rows = await this.#parts.db.orders.listByActivity(activityId, { after, limit: PAGE })
+      await this.#adoptAll(activityId, rows.map(ledgerOrderOf), false, totals)
+      if (rows.length < PAGE) return
+      after = rows.at(-1)?.orderId ?? ''
+    }
+  }
+
+  async #adoptAll(activityId: number, orders: readonly LedgerOrder[], emits: boolean, totals: Totals): Promise<void> {
+    for (let at = 0; at < orders.length; at += ADOPT_MAX) {
+      const result = await this.#parts.ledger.adopt(activityId, orders.slice(at, at + ADOPT_MAX), emits)
+      totals.adopted += result.adopted
+      totals.moved += result.moved
+      totals.conflicts += result.conflicts
+      await this.#parts.lease.hold()
+    }
+  }
+
+  async #countLost(activityId: number, seqKnown: number): Promise<number> {
+    const { seq } = await this.#parts.ledger.epochAndSeq(activityId)
+    let known = 0
+    for (const figures of (await this.#parts.ledger.figures(activityId)).values()) known += figures.reservedTotal
+    return Math.max(0, Math.max(seq, seqKnown) - known)
+  }
+}
+
+interface Totals {
+  adopted: number
+  moved: number
+  conflicts: number
+}
+
+/** A stored order as the ledger sees it: money that has to go back is no unit of the ledger's. */
+export function ledgerOrderOf(row: OrderRow): LedgerOrder {
+  const { orderId, skuId, uid, quantity, priceCents, version, seq, createdAt, payBy, updatedAt } = row
+  const state = row.state === 'refund_pending' || row.state === 'refunded' ? 'expired' : row.state
+  return { orderId, state, skuId, uid, quantity, priceCents, version, seq, createdAt, payBy, updatedAt }
+}
