@@ -1,0 +1,334 @@
+import type { ActivityDoc, Figures, SkuDoc } from '@bigtap/domain'
+import { type Clock, hasCode, type Logger, type Random, SLOT_COUNT, slotOf } from '@bigtap/kernel'
+import type { Claimant, Grant, GrantLog, LeaseWish } from '@bigtap/store'
+import { RECORD } from './core/buyer-records.ts'
+import { type Decider, SLOT } from './core/decide.ts'
+import { applyLease, dropDoubts, takeOver, type WriteResult } from './core/grants.ts'
+import { planLease, smoothDemand } from './core/lease-plan.ts'
+import { stepRelease } from './core/release.ts'
+import { GRANTS_PER_CALL_MAX, GrantWriter, isNotDone } from './grant-writer.ts'
+
+/**
+ * ```
+ *   waiting ──ledger there──► recovering ──claimed, put back, replayed──► serving ──fault──► recovering
+ *      ▲                          │ failed: again in 100 ms                  │
+ *      └──────────────────────────┴─────────────── stop ◄───────────────────┘
+ * ```
+ * Only `serving` grants; in the other states asks of a SKU that is on sale are answered `unavailable`.
+ */
+export type KeeperState = 'waiting' | 'recovering' | 'serving' | 'stopped'
+
+/** Collaborators of a keeper. */
+export interface KeeperParts {
+  readonly nodeId: string
+  readonly decider: Decider
+  readonly log: GrantLog
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly random: Random
+  /** Which run of Redis we speak to. */
+  runId(): string | undefined
+  onSettled(record: number, result: WriteResult, isFault: boolean): void
+}
+
+interface KeptSku {
+  readonly sku: number
+  doc: SkuDoc
+  figures: Figures | undefined
+  demand: number
+}
+
+const HEARTBEAT_MS = 500
+const TOKEN_BYTES = 16
+const RECOVER_EVERY_MS = 100
+/** A lease runs 1.5 s in the ledger; ours ends earlier, so that the ledger never takes back what we still grant from. */
+const LEASE_TRUST_MS = 1_200
+/** Shortest time between two lease calls that empty leases ask for. */
+const HUNGRY_EVERY_MS = 5
+
+/** One activity at this node: its claim, replay, leases, release machines and grants. */
+export class ActivityKeeper {
+  readonly activityId: number
+  readonly grantsPerSlot = new Uint32Array(SLOT_COUNT)
+  readonly skus = new Map<number, KeptSku>()
+  nodes = 1
+  #doc: ActivityDoc
+  #state: KeeperState = 'waiting'
+  #fence: number | undefined
+  #servedRun: string | undefined
+  #mustAdopt = false
+  #isLeasing = false
+  #leasedAt = 0
+  #recoverAt = 0
+  #lastFault = ''
+  readonly #parts: KeeperParts
+  readonly #writer: GrantWriter
+
+  constructor(doc: ActivityDoc, parts: KeeperParts) {
+    this.activityId = doc.id
+    this.#doc = doc
+    this.#parts = parts
+    this.#writer = new GrantWriter({
+      decider: parts.decider,
+      log: parts.log,
+      logger: parts.logger,
+      claimant: () => this.#claimant(),
+      onSettled: (record, result, isFault) => this.#onSettled(record, result, isFault),
+      onFault: (error) => this.#onFault(error),
+    })
+  }
+
+  get state(): KeeperState {
+    return this.#state
+  }
+
+  /** Does the activity have a ledger to serve from? */
+  get hasLedger(): boolean {
+    return this.#doc.state !== 'scheduled'
+  }
+
+  get isIdle(): boolean {
+    return this.#writer.underWay === 0
+  }
+
+  get grantedTotal(): number {
+    return this.grantsPerSlot.reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Takes the newest documents; they hold from this moment. */
+  configure(doc: ActivityDoc, skus: readonly { sku: number; doc: SkuDoc }[]): void {
+    this.#doc = doc
+    for (const { sku, doc: skuDoc } of skus) {
+      const kept = this.skus.get(skuDoc.id)
+      if (kept === undefined) this.skus.set(skuDoc.id, { sku, doc: skuDoc, figures: undefined, demand: 0 })
+      else kept.doc = skuDoc
+      this.#parts.decider.skus.isServing[sku] = this.#state === 'serving' ? 1 : 0
+    }
+    this.#stepReleases()
+  }
+
+  /** Writes the grant that decide has just made; it is answered when it is settled. */
+  grant(record: number): void {
+    const { decider, clock, random } = this.#parts
+    const { buyers, skus } = decider
+    const policy = this.skus.get(skus.skuId[buyers.sku[record] as number] as number)?.doc.policy
+    const words = new Uint32Array(new Uint8Array(random.bytes(TOKEN_BYTES)).buffer)
+    buyers.token.set(words, record * 4)
+    buyers.expiresAt[record] = clock.now() + (policy?.tokenSeconds ?? 60) * 1_000
+    this.#writer.add(record)
+  }
+
+  /** Slots came to this node: what stands in their logs must be known before anything is granted. */
+  recover(): void {
+    if (this.#state === 'serving') this.#leave('waiting')
+  }
+
+  /** Each 50 ms. */
+  tick(): void {
+    const now = this.#parts.clock.now()
+    for (const kept of this.skus.values()) {
+      const { skus } = this.#parts.decider
+      kept.demand = smoothDemand(kept.demand, skus.wanting[kept.sku] as number)
+    }
+    this.#stepReleases()
+    for (const { sku } of this.skus.values()) this.#parts.decider.skus.wanting[sku] = 0
+    if (this.#state === 'serving') void this.#lease(now - this.#leasedAt >= HEARTBEAT_MS)
+    else if (this.#state === 'waiting' && this.hasLedger && now >= this.#recoverAt) void this.#recover()
+  }
+
+  /** An open SKU's lease ran empty: do not wait for the tick, unless a pace or an empty pool says that it is no use. */
+  onHungry(): void {
+    if (this.#parts.clock.now() - this.#leasedAt < HUNGRY_EVERY_MS) return
+    for (const kept of this.skus.values()) {
+      const wanting = this.#parts.decider.skus.wanting[kept.sku] as number
+      if (wanting > 0 && kept.doc.policy.pacePerSecond === null && (kept.figures?.pool ?? 0) > 0) {
+        kept.demand = Math.max(kept.demand, wanting)
+        void this.#lease(false)
+        return
+      }
+    }
+  }
+
+  stop(): void {
+    this.#leave('stopped')
+  }
+
+  #claimant(): Claimant | undefined {
+    if (this.#state !== 'serving' || this.#fence === undefined) return undefined
+    return { activityId: this.activityId, nodeId: this.#parts.nodeId, fence: this.#fence }
+  }
+
+  async #recover(): Promise<void> {
+    const { decider, log, logger, nodeId } = this.#parts
+    this.#state = 'recovering'
+    try {
+      if (!this.isIdle) throw new Error('writes of the earlier claim are under way')
+      if (this.#servedRun !== undefined && this.#servedRun !== this.#parts.runId()) this.#mustAdopt = true
+      this.#fence = await log.claim(this.activityId, nodeId)
+      const who = { activityId: this.activityId, nodeId, fence: this.#fence }
+      if (this.#mustAdopt) await this.#adopt(who)
+      const slots = [...decider.slots.keys()].filter((slot) => decider.slots[slot] === SLOT.own)
+      const found = await log.replay(this.activityId, slots)
+      decider.now = this.#parts.clock.now()
+      const lost = this.#takeOver(found)
+      const dropped = dropDoubts(decider, (sku) => decider.skus.activityId[sku] === this.activityId)
+      if ((this.#state as KeeperState) === 'stopped') return
+      this.#enterServing()
+      logger.info(
+        { activityId: this.activityId, slots: slots.length, grants: found.length, dropped, lost },
+        'slots replayed',
+      )
+    } catch (error) {
+      this.#sayFault(error, 'activity cannot be served yet')
+      if ((this.#state as KeeperState) !== 'stopped') this.#state = 'waiting'
+      this.#recoverAt = this.#parts.clock.now() + RECOVER_EVERY_MS
+    }
+  }
+
+  #takeOver(found: Awaited<ReturnType<GrantLog['replay']>>): number {
+    const { decider } = this.#parts
+    const counts = new Uint32Array(SLOT_COUNT)
+    let lost = 0
+    for (const { grant, state } of found) {
+      counts[grant.slot] = (counts[grant.slot] as number) + 1
+      const kept = this.skus.get(grant.skuId)
+      if (kept !== undefined && !takeOver(decider, kept.sku, { ...grant, state })) lost++
+    }
+    // What was granted was granted, even where an emptied Redis has forgotten it.
+    for (const [slot, count] of counts.entries())
+      this.grantsPerSlot[slot] = Math.max(this.grantsPerSlot[slot] as number, count)
+    return lost
+  }
+
+  /** Puts the outstanding tokens back that Redis may have lost. */
+  async #adopt(who: Claimant): Promise<void> {
+    const { decider, log, logger, clock } = this.#parts
+    const { buyers, skus } = decider
+    const grants: Grant[] = []
+    for (let record = 0; record < buyers.size; record++) {
+      const sku = buyers.sku[record] as number
+      const isOutstanding = buyers.state[record] === RECORD.outstanding && skus.activityId[sku] === this.activityId
+      if (!isOutstanding || (buyers.expiresAt[record] as number) <= clock.now()) continue
+      const uid = buyers.uid[record] as number
+      const rest = { quantity: buyers.quantity[record] as number, expiresAt: buyers.expiresAt[record] as number }
+      grants.push({
+        tokenId: buyers.tokenId(record),
+        uid,
+        slot: slotOf(uid),
+        skuId: skus.skuId[sku] as number,
+        ...rest,
+      })
+    }
+    let placeless = 0
+    for (let at = 0; at < grants.length; at += GRANTS_PER_CALL_MAX) {
+      const answers = await log.adopt(who, grants.slice(at, at + GRANTS_PER_CALL_MAX))
+      placeless += answers.filter((isPut) => !isPut).length
+    }
+    this.#mustAdopt = false
+    logger.warn({ activityId: this.activityId, grants: grants.length, placeless }, 'grants put back into the ledger')
+  }
+
+  #enterServing(): void {
+    const { skus } = this.#parts.decider
+    this.#state = 'serving'
+    this.#servedRun = this.#parts.runId()
+    this.#lastFault = ''
+    for (const { sku } of this.skus.values()) {
+      skus.isServing[sku] = 1
+      skus.available[sku] = 0
+      skus.leaseUntil[sku] = 0
+    }
+    void this.#lease(true)
+  }
+
+  #leave(state: 'waiting' | 'stopped'): void {
+    this.#state = state
+    for (const { sku } of this.skus.values()) this.#parts.decider.skus.isServing[sku] = 0
+  }
+
+  async #lease(isHeartbeat: boolean): Promise<void> {
+    const who = this.#claimant()
+    if (who === undefined || this.#isLeasing) return
+    const wishes = this.#wishes(isHeartbeat)
+    if (wishes.length === 0) return
+    const { decider, clock } = this.#parts
+    const sentAtCall = wishes.map(({ skuId }) => decider.skus.sent[this.skus.get(skuId)?.sku ?? 0] as number)
+    this.#isLeasing = true
+    this.#leasedAt = clock.now()
+    const leaseUntil = this.#leasedAt + LEASE_TRUST_MS
+    try {
+      const replies = await this.#parts.log.lease(who, wishes)
+      if (this.#fence !== who.fence) return
+      for (const [index, { skuId }] of wishes.entries()) {
+        const kept = this.skus.get(skuId)
+        const reply = replies.get(skuId)
+        if (kept === undefined || reply === undefined) continue
+        kept.figures = reply.figures
+        applyLease(decider, kept.sku, reply.held, sentAtCall[index] ?? 0, leaseUntil)
+      }
+      for (const { sku } of this.skus.values()) decider.skus.leaseUntil[sku] = leaseUntil
+      this.#stepReleases()
+    } catch (error) {
+      this.#onFault(error, isNotDone(error))
+    } finally {
+      this.#isLeasing = false
+    }
+  }
+
+  #wishes(isHeartbeat: boolean): LeaseWish[] {
+    const { skus } = this.#parts.decider
+    const wishes: LeaseWish[] = []
+    for (const [skuId, { sku, doc, figures, demand }] of this.skus) {
+      if (figures === undefined) {
+        wishes.push({ skuId, want: 0, giveBack: 0, pacePerSecond: null })
+        continue
+      }
+      const available = skus.available[sku] as number
+      const question = {
+        state: skus.state[sku] ?? 'idle',
+        policy: doc.policy,
+        figures,
+        available,
+        demand,
+        nodes: this.nodes,
+      }
+      const { want, giveBack, pacePerSecond } = planLease(question)
+      if (!isHeartbeat && want === 0 && giveBack === 0) continue
+      skus.available[sku] = available - giveBack
+      wishes.push({ skuId, want, giveBack, pacePerSecond })
+    }
+    return wishes
+  }
+
+  #stepReleases(): void {
+    const { decider, clock } = this.#parts
+    const now = clock.now()
+    for (const { sku, doc, figures } of this.skus.values())
+      stepRelease(decider.skus, sku, { activity: this.#doc, doc, figures, now })
+  }
+
+  #onSettled(record: number, result: WriteResult, isFault: boolean): void {
+    if (result === 'written') {
+      const slot = slotOf(this.#parts.decider.buyers.uid[record] as number)
+      this.grantsPerSlot[slot] = (this.grantsPerSlot[slot] as number) + 1
+    }
+    this.#parts.onSettled(record, result, isFault)
+  }
+
+  /** A lease that got no answer is asked for again; everything else puts claim and log in doubt. */
+  #onFault(error: unknown, isSerious = true): void {
+    this.#sayFault(error, 'call of the grant log failed')
+    if (!isSerious || this.#state !== 'serving') return
+    if (hasCode(error, 'STALE_GUARD') || hasCode(error, 'LEDGER_IN_DOUBT') || hasCode(error, 'LEDGER_UNKNOWN'))
+      this.#mustAdopt = true
+    this.#leave('waiting')
+  }
+
+  /** Said once per kind, not twenty times a second. */
+  #sayFault(error: unknown, message: string): void {
+    const fault = error instanceof Error ? error.message : String(error)
+    if (fault === this.#lastFault) return
+    this.#lastFault = fault
+    this.#parts.logger.warn({ activityId: this.activityId, error: fault }, message)
+  }
+}

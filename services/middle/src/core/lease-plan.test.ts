@@ -1,0 +1,116 @@
+import { DEFAULT_POLICY, type Figures, NO_FIGURES, type Policy, stateByFigures } from '@bigtap/domain'
+import { SeededRandom } from '@bigtap/testkit'
+import { expect, test } from 'vitest'
+import { planLease, smoothDemand } from './lease-plan.ts'
+
+interface Node {
+  available: number
+  demand: number
+  backlog: number
+}
+
+/** The ledger's side, as lease-1 does it, without a pace. */
+class Pool {
+  readonly stock: number
+  pool: number
+  sold = 0
+
+  constructor(stock: number) {
+    this.stock = stock
+    this.pool = stock
+  }
+
+  figures(nodes: readonly Node[]): Figures {
+    const leased = nodes.reduce((sum, node) => sum + node.available, 0)
+    const { stock, pool, sold } = this
+    return { ...NO_FIGURES, stock, free: stock - sold, sold, quota: stock, pool, leased, redeemed: sold }
+  }
+
+  tick(node: Node, nodes: readonly Node[], policy: Policy): void {
+    const wanted = node.backlog
+    const granted = Math.min(node.available, wanted)
+    node.available -= granted
+    node.backlog -= granted
+    this.sold += granted
+    node.demand = smoothDemand(node.demand, wanted)
+    const figures = this.figures(nodes)
+    const state = stateByFigures(figures, policy)
+    const { want, giveBack } = planLease({ ...node, state, policy, figures, nodes: nodes.length })
+    expect(giveBack).toBeLessThanOrEqual(node.available)
+    const taken = Math.min(want, this.pool + giveBack)
+    this.pool += giveBack - taken
+    node.available += taken - giveBack
+    expect(this.pool).toBeGreaterThanOrEqual(0)
+  }
+}
+
+test.each([
+  [1, 2],
+  [3, 2],
+  [500, 2],
+  [10_000, 4],
+  [7, 16],
+])('all %i units sell though of %i nodes only one has buyers', (stock, count) => {
+  const pool = new Pool(stock)
+  const nodes = Array.from({ length: count }, (): Node => ({ available: 0, demand: 0, backlog: 0 }))
+  for (let tick = 0; tick < 20; tick++) for (const node of nodes) pool.tick(node, nodes, DEFAULT_POLICY)
+  const [first] = nodes
+  if (first === undefined) throw new Error('no node')
+  first.backlog = stock * 2
+
+  for (let tick = 0; tick < 400 && pool.sold < stock; tick++)
+    for (const node of nodes) pool.tick(node, nodes, DEFAULT_POLICY)
+
+  expect(pool.sold).toBe(stock)
+})
+
+test.each([1, 2, 3, 4])('all units sell whatever the demand and the thresholds do (seed %i)', (seed) => {
+  const random = new SeededRandom(seed)
+  const pool = new Pool(2_000)
+  const nodes = Array.from({ length: 3 }, (): Node => ({ available: 0, demand: 0, backlog: 0 }))
+  let policy: Policy = DEFAULT_POLICY
+  for (let tick = 0; tick < 6_000 && pool.sold < 2_000; tick++) {
+    if (random.next() < 0.05) policy = { ...policy, taperAt: random.next(), trickleAt: Math.floor(random.next() * 50) }
+    for (const node of nodes) {
+      if (random.next() < 0.1) node.backlog += Math.floor(random.next() * 100)
+      pool.tick(node, nodes, policy)
+      const { free, pool: rest, leased } = pool.figures(nodes)
+      expect(rest + leased).toBe(free)
+    }
+  }
+  expect(pool.sold).toBe(2_000)
+})
+
+test('a nearly empty pool leases one at a time, and nothing where nobody asks', () => {
+  const figures = { ...NO_FIGURES, stock: 100, free: 10, pool: 10, quota: 100 }
+  const question = { state: 'tapering' as const, policy: DEFAULT_POLICY, figures, available: 0, nodes: 2 }
+
+  expect(planLease({ ...question, demand: 500 }).want).toBe(1)
+  expect(planLease({ ...question, demand: 0 }).want).toBe(0)
+  expect(planLease({ ...question, demand: 0, available: 4 }).giveBack).toBe(4)
+})
+
+test('a paced lease is 50 ms of the pace', () => {
+  const figures = { ...NO_FIGURES, stock: 10_000, free: 10_000, pool: 10_000, quota: 10_000 }
+  const policy = { ...DEFAULT_POLICY, pacePerSecond: 1_000 }
+
+  const { want, pacePerSecond } = planLease({
+    state: 'releasing',
+    policy,
+    figures,
+    available: 0,
+    demand: 900,
+    nodes: 2,
+  })
+
+  expect(want).toBe(50)
+  expect(pacePerSecond).toBe(1_000)
+})
+
+test('a shut gate gives everything back', () => {
+  const figures = { ...NO_FIGURES, stock: 10, free: 10, pool: 5, leased: 5, quota: 10 }
+  const question = { policy: DEFAULT_POLICY, figures, available: 5, demand: 9, nodes: 1 }
+
+  expect(planLease({ ...question, state: 'paused' })).toMatchObject({ want: 0, giveBack: 5 })
+  expect(planLease({ ...question, state: 'exhausted' })).toMatchObject({ want: 1, giveBack: 5 })
+})

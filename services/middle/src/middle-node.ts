@@ -1,0 +1,203 @@
+import type { CatalogView } from '@bigtap/catalog'
+import type { ActivityDoc } from '@bigtap/domain'
+import { type Clock, type Logger, type Metrics, type Random, SLOT_COUNT } from '@bigtap/kernel'
+import type { Kind } from '@bigtap/protocol'
+import type { GrantLog } from '@bigtap/store'
+import type { KeyRing } from '@bigtap/token'
+import type { Link } from '@bigtap/transport'
+import { ActivityKeeper } from './activity-keeper.ts'
+import { AskDesk, type AskDeskSettings } from './ask-desk.ts'
+import { RECORD } from './core/buyer-records.ts'
+import { Decider, SLOT } from './core/decide.ts'
+import { TICK_MS } from './core/lease-plan.ts'
+import { SKUS_MAX } from './core/sku-table.ts'
+
+/** Who the node is, and its limits. */
+export interface MiddleSettings extends AskDeskSettings {
+  readonly nodeId: string
+  /** Grants that the node remembers. */
+  readonly recordsMax: number
+  /** Grants that wait to be written. */
+  readonly pendingMax: number
+}
+
+/** Collaborators of a node. */
+export interface MiddleParts {
+  readonly catalog: CatalogView
+  readonly log: GrantLog
+  readonly ring: KeyRing
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly metrics: Metrics
+  runId(): string | undefined
+}
+
+/** What the operations page shows of a SKU. */
+export interface SkuView {
+  readonly activityId: number
+  readonly skuId: number
+  readonly state: string
+  readonly isServing: boolean
+  readonly available: number
+  readonly asks: number
+}
+
+/** A Middle node: keeps one keeper per live activity, follows the catalog and the slot table, ticks. */
+export class MiddleNode {
+  readonly decider: Decider
+  readonly desk: AskDesk
+  readonly #settings: MiddleSettings
+  readonly #parts: MiddleParts
+  readonly #keepers = new Map<number, ActivityKeeper>()
+  #leaving: ActivityKeeper[] = []
+  #retired = 0
+  #epoch = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(settings: MiddleSettings, parts: MiddleParts) {
+    this.#settings = settings
+    this.#parts = parts
+    this.decider = new Decider(settings)
+    const keeperOf = (activityId: number) => this.#keepers.get(activityId)
+    this.desk = new AskDesk(settings, { ...parts, decider: this.decider, keeperOf })
+    const { metrics } = parts
+    const total = () => this.grantedTotal
+    metrics.gauge('bigtap_middle_granted_total', 'Grants written, with those found in the logs at the start', total)
+    metrics.gauge('bigtap_middle_records_count', 'Purchase records', () => this.decider.buyers.size)
+    metrics.gauge('bigtap_middle_pending_count', 'Grants that wait to be written', () => this.decider.pending)
+    metrics.gauge('bigtap_middle_skus_count', 'SKUs that are decided about', () => this.decider.skus.size)
+  }
+
+  get grantedTotal(): number {
+    let total = this.#retired
+    for (const keeper of this.#keepers.values()) total += keeper.grantedTotal
+    return total
+  }
+
+  /** Is every activity that has a ledger served? */
+  get isServing(): boolean {
+    return [...this.#keepers.values()].every((keeper) => !keeper.hasLedger || keeper.state === 'serving')
+  }
+
+  /** Hand it to the link server. */
+  onFrame(link: Link, kind: Kind, body: Uint8Array): void {
+    this.desk.onFrame(link, kind, body)
+  }
+
+  start(): void {
+    this.applyCatalog()
+    this.#timer = setInterval(() => this.tick(), TICK_MS)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    for (const keeper of this.#keepers.values()) keeper.stop()
+  }
+
+  /** One tick by hand. */
+  tick(): void {
+    this.decider.now = this.#parts.clock.now()
+    for (const keeper of this.#keepers.values()) keeper.tick()
+    this.desk.tick()
+    if (this.#leaving.length > 0) this.#forgetLeaving()
+  }
+
+  /** Takes over what the catalog says; call it after each change. */
+  applyCatalog(): void {
+    this.#applySlots()
+    const { catalog } = this.#parts
+    for (const keeper of this.#keepers.values()) {
+      const doc = catalog.activity(keeper.activityId)
+      if (doc === undefined || !isLive(doc)) this.#retire(keeper)
+    }
+    for (const doc of catalog.activities().values()) if (isLive(doc)) this.#configure(doc)
+  }
+
+  /** What stands at /debug/skus. */
+  view(): SkuView[] {
+    const { skus } = this.decider
+    return [...this.#keepers.values()].flatMap((keeper) =>
+      [...keeper.skus].map(([skuId, { sku }]) => ({
+        activityId: keeper.activityId,
+        skuId,
+        state: skus.state[sku] ?? 'idle',
+        isServing: skus.isServing[sku] === 1,
+        available: skus.available[sku] as number,
+        asks: skus.asks[sku] as number,
+      })),
+    )
+  }
+
+  #configure(doc: ActivityDoc): void {
+    // An activity that was reset waits until its old records are gone.
+    if (this.#leaving.some(({ activityId }) => activityId === doc.id)) return
+    const { catalog } = this.#parts
+    let keeper = this.#keepers.get(doc.id)
+    if (keeper === undefined) {
+      keeper = new ActivityKeeper(doc, this.#keeperParts())
+      this.#keepers.set(doc.id, keeper)
+    }
+    keeper.nodes = Math.max(1, catalog.slotTable()?.nodes.length ?? 1)
+    const rows = doc.skuIds.flatMap((skuId) => {
+      const skuDoc = catalog.sku(doc.id, skuId)
+      const sku = skuDoc === undefined ? -1 : this.#rowOf(doc.id, skuId)
+      return skuDoc === undefined || sku < 0 ? [] : [{ sku, doc: skuDoc }]
+    })
+    keeper.configure(doc, rows)
+  }
+
+  #keeperParts(): ConstructorParameters<typeof ActivityKeeper>[1] {
+    const { nodeId } = this.#settings
+    const onSettled: AskDesk['onSettled'] = (record, result, isFault) => this.desk.onSettled(record, result, isFault)
+    return { ...this.#parts, nodeId, decider: this.decider, onSettled }
+  }
+
+  #rowOf(activityId: number, skuId: number): number {
+    const { skus } = this.decider
+    const found = skus.find(activityId, skuId)
+    const sku = found >= 0 ? found : skus.add(activityId, skuId)
+    if (sku < 0)
+      this.#parts.logger.error({ activityId, skuId, skusMax: SKUS_MAX }, 'no room for a sku, it is not served')
+    return sku
+  }
+
+  #retire(keeper: ActivityKeeper): void {
+    keeper.stop()
+    this.#retired += keeper.grantedTotal
+    this.#keepers.delete(keeper.activityId)
+    this.#leaving.push(keeper)
+  }
+
+  /** Forgets the records of activities that left, once nothing holds a record's number any more. */
+  #forgetLeaving(): void {
+    const isBusy = this.decider.pending > 0 || !this.desk.isIdle
+    if (isBusy || this.#leaving.some((keeper) => !keeper.isIdle)) return
+    const { buyers, skus } = this.decider
+    const gone = new Set(this.#leaving.map(({ activityId }) => activityId))
+    const isGone = (record: number) => gone.has(skus.activityId[buyers.sku[record] as number] as number)
+    buyers.keep((record) => !isGone(record) && buyers.state[record] !== RECORD.free)
+    for (const keeper of this.#leaving) for (const { sku } of keeper.skus.values()) skus.remove(sku)
+    this.#leaving = []
+    this.applyCatalog()
+  }
+
+  #applySlots(): void {
+    const table = this.#parts.catalog.slotTable()
+    if (table === undefined || table.epoch === this.#epoch) return
+    this.#epoch = table.epoch
+    let gained = 0
+    for (let slot = 0; slot < SLOT_COUNT; slot++) {
+      const owner = table.nodes[table.owners[slot] ?? -1]
+      const isOwn = owner?.id === this.#settings.nodeId
+      if (isOwn && this.decider.slots[slot] !== SLOT.own) gained++
+      this.decider.slots[slot] = isOwn ? SLOT.own : SLOT.foreign
+    }
+    this.#parts.logger.info({ epoch: table.epoch, gained }, 'slot table applied')
+    if (gained > 0) for (const keeper of this.#keepers.values()) keeper.recover()
+  }
+}
+
+function isLive({ state }: ActivityDoc): boolean {
+  return state !== 'draft' && state !== 'archived'
+}
