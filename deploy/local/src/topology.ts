@@ -1,0 +1,127 @@
+/** Which processes make up the local platform, on which ports, with which settings. Pure. */
+
+import type { StartOptions } from './args.ts'
+
+/** One process of the platform. `entry` is a path below the root of the repository. */
+export interface ProcessSpec {
+  readonly name: string
+  readonly role: string
+  readonly entry: string
+  readonly port: number
+  readonly opsPort: number
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Ports of the local platform (2-contracts): everything moves with the base. */
+export interface Ports {
+  readonly origin: number
+  readonly limiters: readonly number[]
+  readonly cart: number
+  readonly order: number
+  readonly master: number
+  readonly middles: readonly number[]
+  readonly counter: number
+  readonly redis: number
+  readonly postgres: number
+  readonly kafka: number
+}
+
+/** Where the engines answer. */
+export interface EngineUrls {
+  readonly redis: string
+  readonly postgres: string
+  readonly kafka: string | undefined
+}
+
+/** Secrets of one run; drawn at start, never printed but for the operator's password. */
+export interface RunSecrets {
+  readonly token: string
+  readonly cluster: string
+  readonly payment: string
+  readonly operatorPassword: string
+}
+
+/** A service's operations port is its port + 1000. */
+export const OPS_OFFSET = 1000
+
+/** Lays the ports out from the base. */
+export function portsOf({ portBase, limiters, middles }: StartOptions): Ports {
+  const series = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index)
+  return {
+    origin: portBase,
+    limiters: series(portBase + 10, limiters),
+    cart: portBase + 20,
+    order: portBase + 30,
+    master: portBase + 90,
+    middles: series(portBase + 300, middles),
+    counter: portBase + 400,
+    redis: portBase + 379,
+    postgres: portBase + 432,
+    kafka: portBase + 492,
+  }
+}
+
+/** Every port that must be free before the start, with the name of who will hold it. */
+export function portClaims(ports: Ports, kafka: boolean): Map<number, string> {
+  const claims = new Map<number, string>()
+  const claim = (port: number, name: string) => claims.set(port, name)
+  const withOps = (port: number, name: string) => claim(port, name) && claim(port + OPS_OFFSET, `${name} operations`)
+  withOps(ports.origin, 'public origin')
+  for (const [index, port] of ports.limiters.entries()) withOps(port, `limiter-${index + 1}`)
+  for (const [index, port] of ports.middles.entries()) withOps(port, `middle-${index + 1}`)
+  withOps(ports.cart, 'cart')
+  withOps(ports.order, 'order')
+  withOps(ports.master, 'master')
+  withOps(ports.counter, 'counter')
+  claim(ports.redis, 'redis')
+  claim(ports.postgres, 'postgres')
+  if (kafka) claim(ports.kafka, 'kafka')
+  return claims
+}
+
+/** The processes in the order of their start: from the inside out; they stop in the reverse order. */
+export function processesOf(ports: Ports, urls: EngineUrls, secrets: RunSecrets): ProcessSpec[][] {
+  const base = baseEnv(ports, urls, secrets)
+  const spec = (name: string, role: string, port: number, env: Record<string, string> = {}): ProcessSpec => ({
+    name,
+    role,
+    entry: `services/${role}/dist/main.js`,
+    port,
+    opsPort: port + OPS_OFFSET,
+    env: { ...base, ...env, BIGTAP_NODE_ID: name, BIGTAP_PORT: `${port}`, BIGTAP_OPS_PORT: `${port + OPS_OFFSET}` },
+  })
+  const front = spec('front', 'front', ports.origin, {
+    BIGTAP_FRONT_LIMITERS: ports.limiters.map((port) => `127.0.0.1:${port}`).join(','),
+    BIGTAP_FRONT_CART: `127.0.0.1:${ports.cart}`,
+    BIGTAP_FRONT_ORDER: `127.0.0.1:${ports.order}`,
+  })
+  return [
+    [spec('master', 'master', ports.master)],
+    [spec('counter', 'counter', ports.counter), spec('order', 'order', ports.order)],
+    [...ports.middles.entries()].map(([index, port]) => spec(`middle-${index + 1}`, 'middle', port)),
+    [spec('cart', 'cart', ports.cart), { ...front, entry: 'deploy/local/dist/front.js' }],
+    [...ports.limiters.entries()].map(([index, port]) => spec(`limiter-${index + 1}`, 'limiter', port)),
+  ]
+}
+
+function baseEnv(ports: Ports, urls: EngineUrls, secrets: RunSecrets): Record<string, string> {
+  return {
+    BIGTAP_DEV: 'on',
+    BIGTAP_DEV_LOGIN: 'on',
+    BIGTAP_PARENT: 'on',
+    BIGTAP_HOST: '127.0.0.1',
+    BIGTAP_REDIS_URL: urls.redis,
+    BIGTAP_DATABASE_URL: urls.postgres,
+    BIGTAP_EVENTLOG: urls.kafka === undefined ? 'redis' : 'kafka',
+    ...(urls.kafka === undefined ? {} : { BIGTAP_KAFKA_BROKERS: urls.kafka }),
+    BIGTAP_TOKEN_SECRET: secrets.token,
+    BIGTAP_CLUSTER_SECRET: secrets.cluster,
+    BIGTAP_PAYMENT_SECRET: secrets.payment,
+    BIGTAP_OPERATOR_PASSWORD: secrets.operatorPassword,
+    BIGTAP_TRUSTED_PROXIES: '127.0.0.1',
+    BIGTAP_COUNTER_ADDRESS: `127.0.0.1:${ports.counter}`,
+    BIGTAP_ORDER_ADDRESS: `127.0.0.1:${ports.order}`,
+    BIGTAP_MIDDLE_NODES: ports.middles.map((port, index) => `middle-${index + 1}=127.0.0.1:${port}`).join(','),
+    BIGTAP_PUBLIC_ORIGIN: `http://127.0.0.1:${ports.origin}`,
+  }
+}
