@@ -30,6 +30,8 @@ end
 local reply = {}
 for _, partition in ipairs(mine) do
   reply[#reply + 1] = partition
-  reply[#reply + 1] = redis.call('HGET', KEYS[partition + 3], ARGV[2]) or '0-0|0'
+  -- A group that has handled nothing yet has a position too: what it has not read must not be dropped.
+  redis.call('HSETNX', KEYS[partition + 3], ARGV[2], '0-0|0')
+  reply[#reply + 1] = redis.call('HGET', KEYS[partition + 3], ARGV[2])
 end
 return reply

@@ -56,9 +56,9 @@ export class KafkaConsumer implements Consumer {
   }
 
   async stop(): Promise<void> {
-    if (this.#run.state === 'stopped') return
+    if (this.#run.hasStopped) return
     this.#run.stopping()
-    await withinTime('stopping', STOP_MS, this.#loop).catch((error: unknown) =>
+    await withinTime('stopping', this.#settings.stopMs ?? STOP_MS, this.#loop).catch((error: unknown) =>
       this.#logger.warn({ error: String(error) }, 'a consumer did not stop in time'),
     )
     this.#run.stopped()

@@ -111,8 +111,9 @@ class MemoryConsumer implements Consumer {
   }
 
   async stop(): Promise<void> {
+    if (this.#run.hasStopped) return
     this.#run.stopping()
-    await settleWithin(STOP_MS, [this.#loop])
+    await settleWithin(this.#settings.stopMs ?? STOP_MS, [this.#loop])
     const { members, busy } = this.#group
     const at = members.indexOf(this)
     if (at >= 0) members.splice(at, 1)

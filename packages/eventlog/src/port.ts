@@ -34,6 +34,8 @@ export interface ConsumerSettings {
   readonly group: string
   /** Most records of one batch. */
   readonly recordsMax?: number
+  /** How long `stop` waits for a handler, ms. */
+  readonly stopMs?: number
 }
 
 /**
@@ -69,5 +71,5 @@ export interface EventLog {
 
 /** Most records of a batch where a consumer does not say. */
 export const BATCH_RECORDS = 500
-/** How long `stop` waits for a handler, ms. */
+/** How long `stop` waits for a handler where a consumer does not say, ms. */
 export const STOP_MS = 5_000

@@ -69,7 +69,7 @@ export class RedisConsumer implements Consumer {
   async stop(): Promise<void> {
     if (this.#run.hasStopped) return
     this.#run.stopping()
-    await settleWithin(STOP_MS, this.#loops)
+    await settleWithin(this.#settings.stopMs ?? STOP_MS, this.#loops)
     this.#run.stopped()
     if (this.#control?.status === 'ready')
       await runScript(this.#control, LEAVE, this.#groupKeys(), [this.#id]).catch(() => undefined) // the lease runs out
