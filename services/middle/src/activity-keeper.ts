@@ -1,5 +1,5 @@
 import type { ActivityDoc, Figures, SkuDoc } from '@bigtap/domain'
-import { type Clock, hasCode, type Logger, type Random, SLOT_COUNT, slotOf } from '@bigtap/kernel'
+import { type Clock, type Logger, type Random, SLOT_COUNT, slotOf } from '@bigtap/kernel'
 import type { Claimant, Grant, GrantLog, LeaseWish } from '@bigtap/store'
 import { RECORD } from './core/buyer-records.ts'
 import { type Decider, SLOT } from './core/decide.ts'
@@ -26,8 +26,6 @@ export interface KeeperParts {
   readonly logger: Logger
   readonly clock: Clock
   readonly random: Random
-  /** Which run of Redis we speak to. */
-  runId(): string | undefined
   onSettled(record: number, result: WriteResult, isFault: boolean): void
 }
 
@@ -55,8 +53,7 @@ export class ActivityKeeper {
   #doc: ActivityDoc
   #state: KeeperState = 'waiting'
   #fence: number | undefined
-  #servedRun: string | undefined
-  #mustAdopt = false
+  #hasServed = false
   #isLeasing = false
   #leasedAt = 0
   #recoverAt = 0
@@ -163,10 +160,9 @@ export class ActivityKeeper {
     this.#state = 'recovering'
     try {
       if (!this.isIdle) throw new Error('writes of the earlier claim are under way')
-      if (this.#servedRun !== undefined && this.#servedRun !== this.#parts.runId()) this.#mustAdopt = true
       this.#fence = await log.claim(this.activityId, nodeId)
       const who = { activityId: this.activityId, nodeId, fence: this.#fence }
-      if (this.#mustAdopt) await this.#adopt(who)
+      if (this.#hasServed) await this.#adopt(who)
       const slots = [...decider.slots.keys()].filter((slot) => decider.slots[slot] === SLOT.own)
       const found = await log.replay(this.activityId, slots)
       decider.now = this.#parts.clock.now()
@@ -200,7 +196,7 @@ export class ActivityKeeper {
     return lost
   }
 
-  /** Puts the outstanding tokens back that Redis may have lost. */
+  /** Puts the outstanding tokens back that Redis may have lost; what it still knows stays as it is. */
   async #adopt(who: Claimant): Promise<void> {
     const { decider, log, logger, clock } = this.#parts
     const { buyers, skus } = decider
@@ -224,14 +220,13 @@ export class ActivityKeeper {
       const answers = await log.adopt(who, grants.slice(at, at + GRANTS_PER_CALL_MAX))
       placeless += answers.filter((isPut) => !isPut).length
     }
-    this.#mustAdopt = false
     logger.warn({ activityId: this.activityId, grants: grants.length, placeless }, 'grants put back into the ledger')
   }
 
   #enterServing(): void {
     const { skus } = this.#parts.decider
     this.#state = 'serving'
-    this.#servedRun = this.#parts.runId()
+    this.#hasServed = true
     this.#lastFault = ''
     for (const { sku } of this.skus.values()) {
       skus.isServing[sku] = 1
@@ -319,8 +314,6 @@ export class ActivityKeeper {
   #onFault(error: unknown, isSerious = true): void {
     this.#sayFault(error, 'call of the grant log failed')
     if (!isSerious || this.#state !== 'serving') return
-    if (hasCode(error, 'STALE_GUARD') || hasCode(error, 'LEDGER_IN_DOUBT') || hasCode(error, 'LEDGER_UNKNOWN'))
-      this.#mustAdopt = true
     this.#leave('waiting')
   }
 

@@ -30,7 +30,6 @@ await runService('middle', spec, (context) => {
       random,
       logger,
       metrics,
-      runId: () => store.runId,
     },
   )
   mirror.onChange(() => node.applyCatalog())

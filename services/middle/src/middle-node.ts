@@ -30,7 +30,6 @@ export interface MiddleParts {
   readonly random: Random
   readonly logger: Logger
   readonly metrics: Metrics
-  runId(): string | undefined
 }
 
 /** What the operations page shows of a SKU. */
