@@ -1,0 +1,29 @@
+/** Settings of the limiter. */
+
+import { baseSettings, defineSettings, setting, shared } from '@bigtap/runtime'
+
+/** The limiter's settings, with units and defaults. */
+export const settings = defineSettings({
+  ...baseSettings({ name: 'limiter', port: 8010 }),
+  redisUrl: shared.redisUrl,
+  tokenSecret: shared.tokenSecret,
+  tokenSecretPrevious: shared.tokenSecretPrevious,
+  clusterSecret: shared.clusterSecret,
+  publicOrigin: shared.publicOrigin,
+  edge: setting.string('BIGTAP_EDGE', {
+    default: 'auto',
+    doc: 'HTTP edge: auto (uWebSockets.js where it is native, else node:http), uws or node',
+  }),
+  devLogin: setting.boolean('BIGTAP_DEV_LOGIN', { default: false, doc: 'sessions for any uid, without a proof' }),
+  trustedProxies: setting.list('BIGTAP_TRUSTED_PROXIES', {
+    default: [],
+    doc: 'addresses and networks whose X-Forwarded-For is believed',
+  }),
+  jwksUrl: setting.string('BIGTAP_JWKS_URL', { default: '', doc: "keys of the shop's identity provider" }),
+  jwtIssuer: setting.string('BIGTAP_JWT_ISSUER', { default: '', doc: 'issuer of its tokens' }),
+  jwtAudience: setting.string('BIGTAP_JWT_AUDIENCE', { default: '', doc: 'audience of its tokens' }),
+  asksMax: setting.int('BIGTAP_LIMITER_ASKS_MAX', { default: 16_384, doc: 'asks that wait for Middle (1 to 65,535)' }),
+  askMsMax: setting.durationMs('BIGTAP_LIMITER_ASK_MS', { default: 100, doc: 'time that an ask waits for Middle' }),
+  sessionMs: setting.durationMs('BIGTAP_SESSION_MS', { default: 43_200_000, doc: 'life of a session' }),
+  ticketMs: setting.durationMs('BIGTAP_TICKET_MS', { default: 60_000, doc: 'life of a hidden purchase path' }),
+})

@@ -1,0 +1,155 @@
+/** The limiter put together from its parts: used by main.ts and by tests, over any catalog and store. */
+
+import type { Mirror } from '@bigtap/catalog'
+import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
+import type { KeyRing } from '@bigtap/token'
+import { ActivityPages } from './activity-pages.ts'
+import { AnswerCounts } from './answer-counts.ts'
+import { App, type AppSettings } from './app.ts'
+import { AccessLimits } from './core/access-limits.ts'
+import { AskTable } from './core/ask-table.ts'
+import { Gate, notStartedReply } from './core/gate.ts'
+import { EDGE_FAULTS, retryReply } from './core/replies.ts'
+import { Sessions } from './core/session.ts'
+import { verdictReply } from './core/verdicts.ts'
+import { chooseEdge } from './edge/choose.ts'
+import type { Edge, EdgeKind } from './edge/edge.ts'
+import type { IdTokenVerifier } from './id-token.ts'
+import { MiddleLinks } from './middle-links.ts'
+import { Pipeline } from './pipeline.ts'
+import { type ReservationStore, SeatKeeper } from './seats.ts'
+
+/** What a limiter is told. */
+export interface LimiterSettings extends AppSettings {
+  readonly host: string
+  readonly port: number
+  readonly edge: EdgeKind | 'auto'
+  readonly nodeId: string
+  readonly clusterSecret: string
+  readonly asksMax: number
+  readonly askMsMax: number
+  isTrusted(address: string): boolean
+}
+
+/** What a limiter works with. */
+export interface LimiterParts {
+  readonly mirror: Mirror
+  readonly reservations: ReservationStore
+  readonly ring: KeyRing
+  readonly verifyIdToken: IdTokenVerifier | undefined
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** A limiter. */
+export interface Limiter {
+  readonly edge: Edge
+  readonly links: MiddleLinks
+  readonly limits: Readonly<Record<string, unknown>>
+  /** Listens and gives the port. */
+  start(): Promise<number>
+  /** Stops to accept, lets what waits have its answer, closes the links. */
+  stop(): Promise<void>
+}
+
+/** Longest body that is read; a session request with an identity token is the largest. */
+export const BODY_BYTES_MAX = 16_384
+/** Time for a body to arrive. */
+export const BODY_MS_MAX = 3_000
+const SWEEP_EVERY_MS = 20
+
+/** Puts a limiter together; nothing starts here. */
+export function createLimiter(settings: LimiterSettings, parts: LimiterParts): Limiter {
+  const { clock, logger, metrics, mirror, random, ring } = parts
+  const counts = new AnswerCounts(metrics)
+  const asks = new AskTable({ capacity: settings.asksMax, askMsMax: settings.askMsMax })
+  const gate = new Gate(mirror)
+  const seats = new SeatKeeper({ catalog: mirror, store: parts.reservations, logger, clock, metrics })
+  const pages = new ActivityPages(mirror, (activityId) => seats.countOf(activityId))
+  const draw = () => random.next()
+  const links = new MiddleLinks(settings, {
+    logger,
+    metrics,
+    clock,
+    random,
+    onVerdict: (verdicts, row) => {
+      const askId = verdicts.askId[row] ?? 0
+      const opening = () => notStartedReply(mirror.activity(asks.activityOf(askId))?.opensAt ?? 0)
+      const reply = verdictReply(verdicts, row, random.next(), opening)
+      if (asks.settle(askId, reply)) counts.count(reply)
+    },
+    onUnsent: (askId) => {
+      const reply = retryReply('overloaded', draw())
+      if (asks.settle(askId, reply)) counts.count(reply)
+    },
+  })
+  const { isTrusted } = settings
+  const count = counts.count
+  const stages = { clock, random, ring, gate, sessions: new Sessions(ring), limits: new AccessLimits(), asks }
+  const pipeline = new Pipeline({ ...stages, seats, asker: links, isTrusted, count })
+  const { verifyIdToken } = parts
+  const more = { pipeline, pages, seats, catalog: mirror, verifyIdToken, logger, asker: links, isTrusted, count }
+  const app = new App(settings, { ...stages, ...more })
+  const edge = chooseEdge(
+    settings.edge,
+    { host: settings.host, port: settings.port, bodyBytesMax: BODY_BYTES_MAX, bodyMsMax: BODY_MS_MAX },
+    { logger, faults: EDGE_FAULTS, onExchange: app.onExchange, onError: (error) => logger.error({ error }, 'a bug') },
+  )
+  counts.watch(asks, edge)
+  mirror.onChange((keys) => {
+    gate.onChange(keys)
+    pages.clear()
+    links.follow(mirror.slotTable())
+  })
+  return assemble({ edge, links, seats, asks, settings, sweep: () => sweep(asks, clock, counts, draw), mirror })
+}
+
+function sweep(asks: AskTable, clock: Clock, counts: AnswerCounts, draw: () => number): void {
+  if (asks.used === 0) return
+  asks.sweep(clock.monotonic(), () => {
+    const reply = retryReply('unavailable', draw())
+    counts.count(reply)
+    return reply
+  })
+}
+
+interface Assembly {
+  readonly edge: Edge
+  readonly links: MiddleLinks
+  readonly seats: SeatKeeper
+  readonly asks: AskTable
+  readonly settings: LimiterSettings
+  readonly mirror: Mirror
+  sweep(): void
+}
+
+function assemble({ edge, links, seats, asks, settings, sweep, mirror }: Assembly): Limiter {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    edge,
+    links,
+    limits: {
+      asksMax: settings.asksMax,
+      askMsMax: settings.askMsMax,
+      bodyBytesMax: BODY_BYTES_MAX,
+      bodyMsMax: BODY_MS_MAX,
+    },
+    start: async () => {
+      timer = setInterval(sweep, SWEEP_EVERY_MS)
+      links.follow(mirror.slotTable())
+      seats.start()
+      return await edge.start()
+    },
+    stop: async () => {
+      await edge.stop()
+      for (let waited = 0; asks.used > 0 && waited < settings.askMsMax + 2 * SWEEP_EVERY_MS; waited += 10) {
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      clearInterval(timer)
+      seats.stop()
+      await links.stop()
+    },
+  }
+}

@@ -1,0 +1,71 @@
+/** The limiter's composition root. */
+
+import { createMirror } from '@bigtap/catalog'
+import { runService } from '@bigtap/runtime'
+import { CatalogStore, connectStore, heartbeatLoop, Nodes, Reservations } from '@bigtap/store'
+import { createKeyRing } from '@bigtap/token'
+import { settings as spec } from './config.ts'
+import type { EdgeKind } from './edge/edge.ts'
+import { createIdTokenVerifier } from './id-token.ts'
+import { createLimiter } from './limiter.ts'
+import { trustedProxies } from './trusted-proxies.ts'
+
+const STORE_MS_MAX = 100
+const STORE_WAIT_MS = 10_000
+const POLL_MS = 200
+
+await runService('limiter', spec, async ({ settings, logger, metrics, clock, random, page }) => {
+  const { jwksUrl, jwtIssuer, jwtAudience } = settings
+  const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
+  const catalog = new CatalogStore(store)
+  const mirror = createMirror({ service: 'limiter', pollMs: POLL_MS }, { catalog, logger, clock, metrics })
+  const limiter = createLimiter(
+    {
+      ...settings,
+      edge: settings.edge as EdgeKind | 'auto',
+      isSecure: settings.publicOrigin.startsWith('https:'),
+      isTrusted: trustedProxies(settings.trustedProxies),
+    },
+    {
+      mirror,
+      reservations: new Reservations(store),
+      ring: createKeyRing({ current: settings.tokenSecret, previous: settings.tokenSecretPrevious }),
+      verifyIdToken:
+        jwksUrl === '' ? undefined : createIdTokenVerifier({ jwksUrl, issuer: jwtIssuer, audience: jwtAudience }),
+      logger,
+      metrics,
+      clock,
+      random,
+    },
+  )
+  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
+    id: settings.nodeId,
+    role: 'limiter',
+    address: `${settings.host}:${settings.port}`,
+    revision: mirror.revision,
+    digest: mirror.digest,
+    at: clock.now(),
+  }))
+  page('/debug/catalog', () => ({ revision: mirror.revision, digest: mirror.digest, refused: mirror.refused }))
+  page('/debug/cpu', () => ({ ...process.cpuUsage(), edge: limiter.edge.kind }))
+  return [
+    {
+      name: 'store',
+      // A limiter that starts while Redis is away still answers what needs no store.
+      start: () => store.waitUntilReady(STORE_WAIT_MS).catch(() => logger.warn({}, 'redis is not there yet')),
+      stop: () => store.close(),
+    },
+    { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop(), ready: () => mirror.isLoaded },
+    heartbeatPart(heartbeat),
+    {
+      name: 'limiter',
+      start: async () => logger.info({ port: await limiter.start(), edge: limiter.edge.kind }, 'limiter listens'),
+      stop: () => limiter.stop(),
+      limits: limiter.limits,
+    },
+  ]
+})
+
+function heartbeatPart(loop: { start(): void; stop(): void }) {
+  return { name: 'heartbeat', start: () => loop.start(), stop: () => loop.stop() }
+}

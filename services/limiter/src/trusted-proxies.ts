@@ -1,0 +1,21 @@
+/** The proxies whose X-Forwarded-For is believed: addresses and networks from the settings. */
+
+import { BlockList, isIP } from 'node:net'
+
+/** Reads addresses and CIDR networks; throws with the first that is neither. */
+export function trustedProxies(list: readonly string[]): (address: string) => boolean {
+  if (list.length === 0) return () => false
+  const blocks = new BlockList()
+  for (const entry of list) {
+    const [address = '', bits] = entry.trim().split('/', 2)
+    const version = isIP(address)
+    const prefix = bits === undefined ? (version === 4 ? 32 : 128) : Number(bits)
+    const isSound = version !== 0 && Number.isInteger(prefix) && prefix >= 0 && prefix <= (version === 4 ? 32 : 128)
+    if (!isSound) throw new Error(`an address or a network such as 10.0.0.0/8, not "${entry}"`)
+    blocks.addSubnet(address, prefix, version === 4 ? 'ipv4' : 'ipv6')
+  }
+  return (address) => {
+    const version = isIP(address)
+    return version !== 0 && blocks.check(address, version === 4 ? 'ipv4' : 'ipv6')
+  }
+}
