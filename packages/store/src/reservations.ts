@@ -25,6 +25,19 @@ export class Reservations {
   count(activityId: number): Promise<number> {
     return this.#store.redis.scard(key(activityId))
   }
+
+  /** All buyers that have reserved, in pages; one may come twice. */
+  async *stream(activityId: number): AsyncGenerator<number[]> {
+    let cursor = '0'
+    do {
+      const [next, uids] = await this.#store.redis.sscan(key(activityId), cursor, 'COUNT', PAGE_UIDS)
+      cursor = next
+      yield uids.map(Number)
+    } while (cursor !== '0')
+  }
 }
+
+/** One page takes Redis about 1 ms. */
+const PAGE_UIDS = 5_000
 
 const key = (activityId: number) => `${rootKey(activityId)}reserved`
