@@ -53,7 +53,10 @@ export class ActivityKeeper {
   #doc: ActivityDoc
   #state: KeeperState = 'waiting'
   #fence: number | undefined
-  #hasServed = false
+  /** Is there more to replay than the slots of grants in doubt? At first, and when slots came. */
+  #mustReplayAll = true
+  /** May Redis have lost what we granted? */
+  #mustAdopt = false
   #isLeasing = false
   #leasedAt = 0
   #recoverAt = 0
@@ -117,6 +120,7 @@ export class ActivityKeeper {
 
   /** Slots came to this node: what stands in their logs must be known before anything is granted. */
   recover(): void {
+    this.#mustReplayAll = true
     if (this.#state === 'serving') this.#leave('waiting')
   }
 
@@ -157,18 +161,22 @@ export class ActivityKeeper {
 
   async #recover(): Promise<void> {
     const { decider, log, logger, nodeId } = this.#parts
+    const isReplayingAll = this.#mustReplayAll
     this.#state = 'recovering'
     try {
       if (!this.isIdle) throw new Error('writes of the earlier claim are under way')
       this.#fence = await log.claim(this.activityId, nodeId)
       const who = { activityId: this.activityId, nodeId, fence: this.#fence }
-      if (this.#hasServed) await this.#adopt(who)
-      const slots = [...decider.slots.keys()].filter((slot) => decider.slots[slot] === SLOT.own)
+      if (this.#mustAdopt) await this.#adopt(who)
+      const slots = this.#slotsToReplay()
+      this.#mustReplayAll = false
       const found = await log.replay(this.activityId, slots)
       decider.now = this.#parts.clock.now()
       const lost = this.#takeOver(found)
       const dropped = dropDoubts(decider, (sku) => decider.skus.activityId[sku] === this.activityId)
       if ((this.#state as KeeperState) === 'stopped') return
+      if (this.#mustReplayAll) throw new Error('slots came during the replay')
+      if (lost > 0) logger.error({ activityId: this.activityId, lost }, 'no room for grants of the log')
       this.#enterServing()
       logger.info(
         { activityId: this.activityId, slots: slots.length, grants: found.length, dropped, lost },
@@ -176,9 +184,23 @@ export class ActivityKeeper {
       )
     } catch (error) {
       this.#sayFault(error, 'activity cannot be served yet')
+      this.#mustReplayAll ||= isReplayingAll
+      this.#mustAdopt ||= mayHaveLost(error)
       if ((this.#state as KeeperState) !== 'stopped') this.#state = 'waiting'
       this.#recoverAt = this.#parts.clock.now() + RECOVER_EVERY_MS
     }
+  }
+
+  /** Under our own claim nothing is written that we do not know of, but for what is in doubt. */
+  #slotsToReplay(): number[] {
+    const { buyers, slots, skus } = this.#parts.decider
+    if (this.#mustReplayAll) return [...slots.keys()].filter((slot) => slots[slot] === SLOT.own)
+    const inDoubt = new Set<number>()
+    for (let record = 0; record < buyers.size; record++) {
+      const isOurs = skus.activityId[buyers.sku[record] as number] === this.activityId
+      if (isOurs && buyers.state[record] === RECORD.doubt) inDoubt.add(slotOf(buyers.uid[record] as number))
+    }
+    return [...inDoubt]
   }
 
   #takeOver(found: Awaited<ReturnType<GrantLog['replay']>>): number {
@@ -226,7 +248,7 @@ export class ActivityKeeper {
   #enterServing(): void {
     const { skus } = this.#parts.decider
     this.#state = 'serving'
-    this.#hasServed = true
+    this.#mustAdopt = false
     this.#lastFault = ''
     for (const { sku } of this.skus.values()) {
       skus.isServing[sku] = 1
@@ -313,6 +335,7 @@ export class ActivityKeeper {
   /** A lease that got no answer is asked for again; everything else puts claim and log in doubt. */
   #onFault(error: unknown, isSerious = true): void {
     this.#sayFault(error, 'call of the grant log failed')
+    this.#mustAdopt ||= mayHaveLost(error)
     if (!isSerious || this.#state !== 'serving') return
     this.#leave('waiting')
   }
@@ -324,4 +347,9 @@ export class ActivityKeeper {
     this.#lastFault = fault
     this.#parts.logger.warn({ activityId: this.activityId, error: fault }, message)
   }
+}
+
+/** A command that only took too long was not lost with its server; after any other fault Redis may be another one. */
+function mayHaveLost(error: unknown): boolean {
+  return !(error instanceof Error && error.message.includes('timed out'))
 }

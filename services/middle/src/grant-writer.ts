@@ -6,6 +6,8 @@ import { settleWrite, type WriteResult } from './core/grants.ts'
 
 /** Grants in one call of the log. */
 export const GRANTS_PER_CALL_MAX = 128
+/** Calls under way: with 128 grants each takes some 5 ms, so that the last one stays far from its timeout. */
+const CALLS_MAX = 4
 
 /** Faults of a call that was surely not carried out. All others may have been. */
 const NOT_DONE = ['STALE_GUARD', 'STALE_FENCE', 'LEDGER_IN_DOUBT', 'LEDGER_UNKNOWN', 'STORE_UNAVAILABLE'] as const
@@ -32,20 +34,20 @@ export interface GrantWriterParts {
 export class GrantWriter {
   readonly #parts: GrantWriterParts
   readonly #batcher: Batcher
-  #records: number[] = []
+  readonly #records: number[] = []
   #calls = 0
 
   constructor(parts: GrantWriterParts) {
     this.#parts = parts
     this.#batcher = new Batcher(
       { itemsMax: GRANTS_PER_CALL_MAX, bytesMax: Number.MAX_SAFE_INTEGER },
-      { flush: () => void this.#write() },
+      { flush: () => this.#pump() },
     )
   }
 
-  /** Grants that are not settled yet wait in this many calls; 0 when nothing is under way. */
+  /** Calls and grants that are not settled yet; 0 when nothing is under way. */
   get underWay(): number {
-    return this.#calls + this.#batcher.items
+    return this.#calls + this.#records.length
   }
 
   /** The record's token and expiry stand; write it. */
@@ -54,10 +56,14 @@ export class GrantWriter {
     this.#batcher.added()
   }
 
-  async #write(): Promise<void> {
+  /** Few calls at a time: what waits here is not yet on the clock of a call. */
+  #pump(): void {
+    while (this.#records.length > 0 && this.#calls < CALLS_MAX)
+      void this.#write(this.#records.splice(0, GRANTS_PER_CALL_MAX))
+  }
+
+  async #write(records: readonly number[]): Promise<void> {
     const { log, claimant, onFault } = this.#parts
-    const records = this.#records
-    this.#records = []
     const who = claimant()
     if (who === undefined) return this.#settleAll(records, 'refused')
     this.#calls++
@@ -71,6 +77,7 @@ export class GrantWriter {
     } finally {
       this.#calls--
     }
+    this.#pump()
   }
 
   #grantsOf(records: readonly number[]): Grant[] {

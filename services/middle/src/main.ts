@@ -10,6 +10,7 @@ import { SKUS_MAX } from './core/sku-table.ts'
 import { MiddleNode } from './middle-node.ts'
 
 const CATALOG_POLL_MS = 200
+const REDIS_WAIT_MS = 2_000
 
 await runService('middle', spec, (context) => {
   const { settings, logger, metrics, clock, random } = context
@@ -53,7 +54,13 @@ await runService('middle', spec, (context) => {
   context.page('/debug/skus', () => node.view())
 
   return [
-    { name: 'store', stop: () => store.close(), ready: () => store.ready() },
+    {
+      name: 'store',
+      // Without Redis the node comes up all the same, and answers `unavailable`.
+      start: () => store.waitUntilReady(REDIS_WAIT_MS).catch(() => undefined),
+      stop: () => store.close(),
+      ready: () => store.ready(),
+    },
     { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop(), ready: () => mirror.isLoaded },
     {
       name: 'node',
