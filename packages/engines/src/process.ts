@@ -40,7 +40,7 @@ export interface EngineCommand {
   readonly gid?: number
   readonly stopSignal?: NodeJS.Signals
   readonly readyMsMax: number
-  readonly isReady: () => Promise<boolean>
+  readonly isReady: (pid: number) => Promise<boolean>
 }
 
 const PROBE_EVERY_MS = 25
@@ -63,6 +63,7 @@ while [ -n "$3" ] && [ -e "$3" ] && [ $tries -lt 20 ]; do rm -rf "$3"; sleep 0.1
 
 /** Starts an engine and resolves when it answers; rejects with the end of its output when it does not. */
 export async function startEngine(spec: EngineCommand): Promise<Engine> {
+  if (await accepts(spec.port)) throw new Error(`${spec.name} cannot be started: port ${spec.port} is in use`)
   const child = spawn(spec.command, spec.args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...spec.env },
@@ -146,7 +147,7 @@ function watch(child: ChildProcess, { folder, stopSignal = 'SIGTERM' }: EngineCo
 async function untilReady(spec: EngineCommand, child: ChildProcess, output: () => string): Promise<void> {
   const deadline = performance.now() + spec.readyMsMax
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
-    if (await spec.isReady()) return
+    if (await spec.isReady(child.pid ?? 0)) return
     await sleep(PROBE_EVERY_MS)
   }
   await stopChild(child, 'SIGKILL')
