@@ -27,7 +27,8 @@ local function sku(id)
   return figures
 end
 
-local function whole(number) return string.format('%.0f', number) end
+-- Counts and times in ms are below 10^14: Lua prints them exactly.
+local whole = tostring
 
 local function saveSkus()
   for id, figures in pairs(skus) do

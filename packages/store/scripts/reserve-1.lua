@@ -1,45 +1,61 @@
 -- reserve: once only by token id; rule; both stocks; free-1 held+1; a hold with its deadline; outbox. One atomic step
 -- for the whole batch, with variadic commands: their number does not grow with the batch.
 -- ARGV: guard, then for each: token id, uid, sku, quantity, expiresAt (ms). Returns for each: outcome, record.
+-- Numbers below 10^14 (times in ms, counts) print exactly as Lua strings; uids are never made numbers.
 local OK, REPEATED, SOLD_OUT, RULE, EXPIRED, NOT_FOUND = 1, 2, 3, 4, 5, 6
+local ARGV, unpack, tonumber = ARGV, unpack, tonumber
 local count = (#ARGV - 1) / 5
-local orderIds, members, buyerFields = {}, {}, {}
+local meta = redis.call('HMGET', KEYS[1], 'rule', 'seq')
+local rule, seq = meta[1], tonumber(meta[2] or 0)
+-- Only this rule asks what a buyer has of other products: `uid` counts all units, `uid:sku` those of one product.
+local isOneProduct = rule == 'one-product-per-activity'
+local orderIds, members, owns, alls = {}, {}, {}, {}
+local at = 2
 for index = 1, count do
-  local at = 2 + (index - 1) * 5
-  orderIds[index] = 'o' .. ARGV[at]
-  members[index] = ARGV[at] .. '|' .. ARGV[at + 2] .. '|' .. ARGV[at + 3]
-  buyerFields[index * 2 - 1] = ARGV[at + 1] .. ':' .. ARGV[at + 2]
-  buyerFields[index * 2] = ARGV[at + 1]
+  local token, uid, id = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  orderIds[index] = 'o' .. token
+  members[index] = token .. '|' .. id .. '|' .. ARGV[at + 3]
+  owns[index] = uid .. ':' .. id
+  if isOneProduct then alls[index] = uid end
+  at = at + 5
 end
 local seen = redis.call('HMGET', ORDERS, unpack(orderIds))
 local scores = redis.call('ZMSCORE', TOKENS, unpack(members))
-local bought = redis.call('HMGET', BUYERS, unpack(buyerFields))
-local units, records = {}, {}
-for index, field in ipairs(buyerFields) do units[field] = tonumber(bought[index] or 0) end
-local rule = redis.call('HMGET', KEYS[1], 'rule', 'seq')
-local seq = tonumber(rule[2] or 0)
-rule = rule[1]
+local units = {}
+local function readUnits(fields)
+  local values = redis.call('HMGET', BUYERS, unpack(fields))
+  for index = 1, count do units[fields[index]] = tonumber(values[index] or 0) end
+end
+readUnits(owns)
+if isOneProduct then readUnits(alls) end
 
-local replies, orderFields, buyerChanges, holdArgs, tokenArgs, events = {}, {}, {}, {}, {}, {}
+local replies, records, orderFields, buyerFields, holdArgs, tokenArgs, events = {}, {}, {}, {}, {}, {}, {}
+local heads, tails, payBys, made = {}, {}, {}, 0
+at = 2
 for index = 1, count do
-  local at = 2 + (index - 1) * 5
-  local orderId, uid, skuId = orderIds[index], ARGV[at + 1], ARGV[at + 2]
-  local quantity, expiresAt = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local orderId, id, own = orderIds[index], ARGV[at + 2], owns[index]
+  local quantity = tonumber(ARGV[at + 3])
   local record = records[orderId] or seen[index]
-  local figures = sku(skuId)
-  local outcome = OK
+  local figures = skus[id]
+  if figures == nil then figures = sku(id) end
   local isRegistered = scores[index] ~= false
-  local own, all = buyerFields[index * 2 - 1], buyerFields[index * 2]
+  local outcome = OK
   if record then outcome = REPEATED
   elseif not figures then outcome = NOT_FOUND
-  elseif expiresAt < now then outcome = EXPIRED
+  elseif tonumber(ARGV[at + 4]) < now then outcome = EXPIRED
   elseif quantity > figures.limit then outcome = RULE
   elseif rule ~= 'unlimited' and units[own] + quantity > figures.limit then outcome = RULE
-  elseif rule == 'one-product-per-activity' and units[all] > units[own] then outcome = RULE
+  elseif isOneProduct and units[alls[index]] > units[own] then outcome = RULE
   elseif figures.free < quantity then outcome = SOLD_OUT
   elseif not isRegistered and figures.pool < quantity then outcome = SOLD_OUT
   end
   if outcome == OK then
+    if not figures.changed then
+      figures.changed = true
+      payBys[id] = now + figures.holdMs
+      heads[id] = 'held|' .. id .. '|'
+      tails[id] = '|' .. now .. '|' .. payBys[id] .. '|' .. now
+    end
     seq = seq + 1
     if isRegistered then figures.outstanding = figures.outstanding - quantity
     else figures.pool = figures.pool - quantity end
@@ -47,36 +63,37 @@ for index = 1, count do
     figures.free = figures.free - quantity
     figures.held = figures.held + quantity
     figures.reservedTotal = figures.reservedTotal + 1
-    figures.changed = true
     units[own] = units[own] + quantity
-    units[all] = units[all] + quantity
-    local payBy = now + figures.holdMs
-    record = table.concat({ 'held', skuId, uid, ARGV[at + 3], whole(figures.price), '1', whole(seq), whole(now),
-      whole(payBy), whole(now) }, '|')
+    record = heads[id] .. ARGV[at + 1] .. '|' .. ARGV[at + 3] .. '|' .. figures.price .. '|1|' .. seq .. tails[id]
     records[orderId] = record
-    orderFields[#orderFields + 1] = orderId
-    orderFields[#orderFields + 1] = record
-    buyerChanges[own] = units[own]
-    buyerChanges[all] = units[all]
-    holdArgs[#holdArgs + 1] = whole(payBy)
-    holdArgs[#holdArgs + 1] = orderId
-    tokenArgs[#tokenArgs + 1] = members[index]
-    events[#events + 1] = orderId .. '|' .. record
+    local place = made * 2
+    made = made + 1
+    orderFields[place + 1] = orderId
+    orderFields[place + 2] = record
+    buyerFields[place + 1] = own
+    buyerFields[place + 2] = units[own]
+    holdArgs[place + 1] = payBys[id]
+    holdArgs[place + 2] = orderId
+    tokenArgs[made] = members[index]
+    events[made] = orderId .. '|' .. record
+    if isOneProduct then units[alls[index]] = units[alls[index]] + quantity end
   end
-  replies[#replies + 1] = outcome
-  replies[#replies + 1] = record or ''
+  replies[index * 2 - 1] = outcome
+  replies[index * 2] = record or ''
+  at = at + 5
 end
-if #events > 0 then
-  redis.call('HSET', ORDERS, unpack(orderFields))
-  local fields = {}
-  for field, value in pairs(buyerChanges) do
-    fields[#fields + 1] = field
-    fields[#fields + 1] = whole(value)
+if made > 0 then
+  if isOneProduct then
+    for index = 1, count do
+      buyerFields[#buyerFields + 1] = alls[index]
+      buyerFields[#buyerFields + 1] = units[alls[index]]
+    end
   end
-  redis.call('HSET', BUYERS, unpack(fields))
+  redis.call('HSET', ORDERS, unpack(orderFields))
+  redis.call('HSET', BUYERS, unpack(buyerFields))
   redis.call('ZADD', HOLDS, unpack(holdArgs))
   redis.call('ZREM', TOKENS, unpack(tokenArgs))
-  redis.call('HSET', KEYS[1], 'seq', whole(seq))
+  redis.call('HSET', KEYS[1], 'seq', seq)
   saveSkus()
   emit(events)
 end

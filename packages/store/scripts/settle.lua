@@ -7,7 +7,7 @@ local function giveBack(figures, uid, skuId, quantity)
   figures.redeemed = figures.redeemed - quantity
   figures.pool = figures.pool + quantity
   redis.call('HINCRBY', BUYERS, uid .. ':' .. skuId, -quantity)
-  redis.call('HINCRBY', BUYERS, uid, -quantity)
+  if redis.call('HEXISTS', BUYERS, uid) == 1 then redis.call('HINCRBY', BUYERS, uid, -quantity) end
 end
 
 -- Returns outcome, record and, when something changed, the event. Forced: a hold may expire before its time (rebuild).

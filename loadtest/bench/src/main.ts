@@ -1,0 +1,36 @@
+/** `npm run bench -- [NAME …] [--json]`: value and baseline of each benchmark, measured in turn in one run. */
+
+import { runCounter } from './counter.ts'
+import { runDecide } from './decide.ts'
+import { runEdge } from './edge.ts'
+import { runOrders } from './orders.ts'
+import type { BenchResult } from './result.ts'
+import { runWire } from './wire.ts'
+
+const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
+  decide: runDecide,
+  wire: runWire,
+  counter: runCounter,
+  orders: runOrders,
+  edge: runEdge,
+}
+
+const args = process.argv.slice(2)
+const asJson = args.includes('--json')
+const names = args.filter((arg) => !arg.startsWith('--'))
+const unknown = names.filter((name) => !(name in BENCHES))
+if (unknown.length > 0) {
+  console.error(`no benchmark is called ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`)
+  process.exit(2)
+}
+for (const [name, run] of Object.entries(BENCHES)) {
+  if (names.length > 0 && !names.includes(name)) continue
+  for (const result of await run()) console.log(asJson ? JSON.stringify(result) : line(result))
+}
+process.exit(0)
+
+function line({ name, unit, value, baseline, ratio, runs, bytesPerOp }: BenchResult): string {
+  const number = (n: number) => Math.round(n).toLocaleString('en-US').padStart(12)
+  const bytes = bytesPerOp === undefined ? '' : `  ${bytesPerOp.toFixed(2)} bytes/op`
+  return `${name.padEnd(34)} ${number(value)} ${unit.padEnd(24)} baseline ${number(baseline)}  ratio ${ratio.toFixed(2)}  (${runs} runs)${bytes}`
+}
