@@ -19,6 +19,8 @@ export interface Platform {
   readonly logDir: string
   /** Sends SIGKILL to a process of that role, engines included; it is started again with what it had on disk. */
   kill(role: string): Promise<boolean>
+  /** Process ids of the services by name. */
+  pids(): Map<string, number>
   stop(): Promise<void>
   killAll(): void
 }
@@ -77,7 +79,16 @@ export async function startPlatform(options: StartOptions, say: (text: string) =
     engines.set(role, await start())
     return true
   }
-  return { ports, secrets, databaseUrl: engines.get('postgres')?.url ?? '', logDir, kill, stop, killAll }
+  return {
+    ports,
+    secrets,
+    databaseUrl: engines.get('postgres')?.url ?? '',
+    logDir,
+    kill,
+    pids: () => supervisor.pids(),
+    stop,
+    killAll,
+  }
 }
 
 function engineStarters(ports: Ports, runDir: string, kafka: boolean): Map<string, () => Promise<Engine>> {

@@ -1,0 +1,54 @@
+/** kill -9 of any one process in the middle of a sale: the invariants hold afterwards, and the sale finishes. */
+
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { root } from '../tree.ts'
+
+const PORT_BASE_FIRST = 31_000
+const PORT_SPAN = 1_500
+const ROLES = ['limiter', 'middle', 'counter', 'cart', 'order', 'master', 'redis', 'postgres']
+
+function runSale(args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(root, 'deploy/local/dist/main.js'), ...args], { cwd: root })
+    let output = ''
+    const keep = (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-20_000)
+    }
+    child.stdout.on('data', keep)
+    child.stderr.on('data', keep)
+    child.on('exit', (code) => resolve({ code, output }))
+  })
+}
+
+test.each(ROLES.map((role, index) => [role, index] as const))('kill -9 %s', async (role, index) => {
+  const folder = mkdtempSync(join(tmpdir(), 'bigtap-kill-'))
+  const report = join(folder, 'report.json')
+  const base = PORT_BASE_FIRST + index * PORT_SPAN
+  const sale = [
+    '--exit',
+    '--report',
+    report,
+    '--buyers',
+    '600',
+    '--stock',
+    '60',
+    '--skus',
+    '2',
+    '--bots',
+    '0.3',
+    '--seed',
+    `${index + 1}`,
+  ]
+
+  const { code, output } = await runSale([...sale, '--port-base', `${base}`, '--kill', `${role}@1.5`])
+
+  expect(code, output).toBe(0)
+  const told = JSON.parse(readFileSync(report, 'utf8'))
+  expect(output).toContain(`kill -9 ${role}: done`)
+  expect(told).toMatchObject({ ok: true, oversold: 0, duplicates: 0, lost: 0, violations: [], paid: 60, unsold: 0 })
+  rmSync(folder, { recursive: true })
+})
