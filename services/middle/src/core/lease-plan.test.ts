@@ -90,7 +90,7 @@ test('a nearly empty pool leases one at a time, and nothing where nobody asks', 
   expect(planLease({ ...question, demand: 0, available: 4 }).giveBack).toBe(4)
 })
 
-test('a paced lease is 50 ms of the pace', () => {
+test('a paced lease is two ticks of the pace', () => {
   const figures = { ...NO_FIGURES, stock: 10_000, free: 10_000, pool: 10_000, quota: 10_000 }
   const policy = { ...DEFAULT_POLICY, pacePerSecond: 1_000 }
 
@@ -103,7 +103,7 @@ test('a paced lease is 50 ms of the pace', () => {
     nodes: 2,
   })
 
-  expect(want).toBe(50)
+  expect(want).toBe(100)
   expect(pacePerSecond).toBe(1_000)
 })
 

@@ -19,7 +19,7 @@ export interface LeaseAnswer {
   readonly pacePerSecond: number | null
 }
 
-/** Length of a tick: a paced lease is what a tick may sell. */
+/** Length of a tick. */
 export const TICK_MS = 50
 /** Places per node under which the pool is nearly empty: single places are leased, idle ones go back at once. */
 const PLENTY_PER_NODE = 8
@@ -36,7 +36,8 @@ const COVER_TICKS = 2
  * ```
  *   pool plentiful (> 8 per node)   want: demand x 2, at most half of a fair share, at least a small reserve
  *   pool nearly empty               want: one at a time, only while somebody asks; what nobody asks for goes back
- *   paced                           never more than 50 ms of the cluster's pace; the ledger's bucket keeps the sum
+ *   paced                           never more than two ticks of the cluster's pace, so that a late tick costs no pace;
+ *                                   the ledger's bucket keeps the sum
  * ```
  */
 export function planLease(question: LeaseQuestion): LeaseAnswer {
@@ -67,7 +68,8 @@ function isReleasing(state: SkuState): boolean {
 function leaseCap({ state, figures, nodes }: LeaseQuestion, pacePerSecond: number | null): number {
   if (state === 'trickling' || figures.pool <= nodes * PLENTY_PER_NODE) return 1
   const fairHalf = Math.max(1, Math.floor(figures.pool / (2 * nodes)))
-  const chunk = pacePerSecond === null ? LEASE_MAX : Math.max(1, Math.ceil((pacePerSecond * TICK_MS) / 1000))
+  const chunk =
+    pacePerSecond === null ? LEASE_MAX : Math.max(1, Math.ceil((pacePerSecond * COVER_TICKS * TICK_MS) / 1000))
   return Math.min(fairHalf, chunk)
 }
 
