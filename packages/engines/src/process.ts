@@ -1,7 +1,7 @@
 /** An engine as a child process: started, watched until it answers, stopped by its process id, never left behind. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,7 +63,10 @@ while [ -n "$3" ] && [ -e "$3" ] && [ $tries -lt 20 ]; do rm -rf "$3"; sleep 0.1
 
 /** Starts an engine and resolves when it answers; rejects with the end of its output when it does not. */
 export async function startEngine(spec: EngineCommand): Promise<Engine> {
-  if (await accepts(spec.port)) throw new Error(`${spec.name} cannot be started: port ${spec.port} is in use`)
+  if (await accepts(spec.port)) {
+    if (spec.folder.isTemporary) rmSync(spec.folder.dir, { recursive: true, force: true })
+    throw new Error(`${spec.name} cannot be started: port ${spec.port} is in use`)
+  }
   const child = spawn(spec.command, spec.args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...spec.env },
