@@ -1,6 +1,7 @@
 export { LogError, type LogFault } from './faults.ts'
 export { createKafkaLog, type KafkaLogSettings } from './kafka-log.ts'
 export { createMemoryLog, type MemoryLogSettings } from './memory-log.ts'
+export { type EventLogChoice, openEventLog } from './open.ts'
 export { partitionOf } from './partition.ts'
 export type {
   BatchHandler,

@@ -11,10 +11,9 @@ import {
 } from '@bigtap/protocol'
 import { SeededRandom } from '@bigtap/testkit'
 import { createKeyRing, issueAdmission, issueSession } from '@bigtap/token'
-import { createServer, type Link } from '@bigtap/transport'
+import { createServer, LedgerClient, type Link } from '@bigtap/transport'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createEdge, EDGE_LIMITS } from './http/edge.ts'
-import { LedgerClient } from './ledger-client.ts'
 import { addCartRoutes } from './routes.ts'
 
 /** A counter of its own memory: the first call of a token makes the order, a repeat gets it again. */

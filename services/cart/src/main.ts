@@ -4,9 +4,9 @@ import { Mirror } from '@bigtap/catalog'
 import { runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Nodes } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
+import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
 import { createEdge, EDGE_LIMITS } from './http/edge.ts'
-import { LedgerClient } from './ledger-client.ts'
 import { addCartRoutes } from './routes.ts'
 
 const STORE_MS_MAX = 1_000

@@ -2,13 +2,13 @@
 
 import { Mirror } from '@bigtap/catalog'
 import { createDb } from '@bigtap/db'
+import { openEventLog } from '@bigtap/eventlog'
 import { runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/store'
 import { createServer } from '@bigtap/transport'
 import { CallGatherer } from './call-gatherer.ts'
 import { settings as spec } from './config.ts'
 import { RecentOrders } from './core/recent-orders.ts'
-import { openEventLog } from './event-log.ts'
 import { Keeper } from './keeper.ts'
 import { createLedgerServer } from './ledger-server.ts'
 import { declareMetrics } from './metrics.ts'
@@ -29,7 +29,7 @@ await runService('counter', spec, (context) => {
   const catalog = new CatalogStore(store)
   const mirror = new Mirror({ service: 'counter', pollMs: settings.pollMs }, { catalog, logger, metrics, clock })
   const db = createDb({ url: settings.databaseUrl, poolMax: 4 }, { clock, logger })
-  const eventLog = openEventLog(settings, logger)
+  const eventLog = openEventLog(settings, { logger })
   const recent = new RecentOrders(settings.recentMax)
   const leaseOf = (name: string, ttlMs: number) => new NameLease(store, { name, owner: settings.nodeId, ttlMs })
   const lease = leaseOf('rebuild', REBUILD_LEASE_MS)
@@ -42,7 +42,7 @@ await runService('counter', spec, (context) => {
   })
   const relay = createRelay({
     ledger,
-    topic: eventLog.topic,
+    topic: eventLog.producer(),
     currencyOf: (activityId, skuId) => mirror.sku(activityId, skuId)?.currency ?? '',
     onOrder: (activityId, order) => recent.add(activityId, order),
   })

@@ -9,9 +9,11 @@ import {
   type LedgerReply,
   VERB,
 } from '@bigtap/protocol'
-import type { AdmissionClaims } from '@bigtap/token'
-import { Batcher, createDialer, type Dialer, type DialerSettings, type Link } from '@bigtap/transport'
+import { Batcher } from './batcher.ts'
+import { createDialer, type Dialer, type DialerSettings } from './dialer.ts'
+import type { Link } from './link.ts'
 
+/** How the ledger is called; `role` names the service in the metrics. */
 export interface LedgerClientSettings extends DialerSettings {
   /** A call that has no reply by then is given up: its outcome is unknown, ms. */
   readonly deadlineMs: number
@@ -21,6 +23,7 @@ export interface LedgerClientSettings extends DialerSettings {
   readonly mergeMax: number
 }
 
+/** What the client works with. */
 export interface LedgerClientParts {
   readonly logger: Logger
   readonly metrics: Metrics
@@ -36,6 +39,16 @@ export class LedgerFault extends CodedError {
   constructor(code: LedgerFault['code'], data: Record<string, unknown> = {}) {
     super({ code, message: `ledger call ended with ${code}`, data })
   }
+}
+
+/** What a reservation says: the claims of an admission token. */
+export interface ReserveClaims {
+  readonly tokenId: string
+  readonly uid: number
+  readonly activityId: number
+  readonly skuId: number
+  readonly quantity: number
+  readonly expiresAt: number
 }
 
 interface Waiting {
@@ -65,7 +78,7 @@ export class LedgerClient {
   constructor(settings: LedgerClientSettings, parts: LedgerClientParts) {
     this.#settings = settings
     this.#clock = parts.clock
-    this.#metrics = declare(parts.metrics, this.#waiting, settings.callsMax)
+    this.#metrics = declare(parts.metrics, settings.role, this.#waiting, settings.callsMax)
     const mergeMax = Math.min(settings.mergeMax, LEDGER_ROWS_MAX)
     this.#batcher = new Batcher({ itemsMax: mergeMax, bytesMax: 262_144 }, { flush: () => this.#flush() })
     this.dialer = createDialer(settings, {
@@ -93,13 +106,27 @@ export class LedgerClient {
     this.#failAll('LINK_LOST')
   }
 
-  /** Turns a token into an order, once. Rejects with a LedgerFault. */
-  reserve(claims: AdmissionClaims): Promise<LedgerReply> {
+  /** Turns a token into an order, once. Rejects with a LedgerFault, as the others do. */
+  reserve(claims: ReserveClaims): Promise<LedgerReply> {
+    const { tokenId, uid, activityId, skuId, quantity, expiresAt } = claims
+    return this.#call({ verb: VERB.reserve, tokenId, uid, activityId, skuId, quantity, expiresAt })
+  }
+
+  /** A payment came: the hold becomes a sale. */
+  confirm(activityId: number, orderId: string): Promise<LedgerReply> {
+    return this.#call({ verb: VERB.confirm, activityId, orderId })
+  }
+
+  /** The buyer gives it back. */
+  cancel(activityId: number, orderId: string): Promise<LedgerReply> {
+    return this.#call({ verb: VERB.cancel, activityId, orderId })
+  }
+
+  #call(call: Omit<LedgerCallInit, 'callId'>): Promise<LedgerReply> {
     if (this.#waiting.size >= this.#settings.callsMax) return this.#refuse('OVERLOADED')
     if (this.dialer.state !== 'ready') return this.#refuse('NOT_CONNECTED')
     const callId = this.#nextCallId()
-    const { tokenId, uid, activityId, skuId, quantity, expiresAt } = claims
-    this.#calls.push({ verb: VERB.reserve, callId, tokenId, uid, activityId, skuId, quantity, expiresAt })
+    this.#calls.push({ ...call, callId })
     return new Promise((resolve, reject) => {
       this.#waiting.set(callId, { startedAt: this.#clock.monotonic(), resolve, reject })
       this.#batcher.added(CALL_BYTES)
@@ -163,15 +190,15 @@ export class LedgerClient {
   }
 }
 
-function declare(metrics: Metrics, waiting: ReadonlyMap<number, unknown>, callsMax: number) {
+function declare(metrics: Metrics, role: string, waiting: ReadonlyMap<number, unknown>, callsMax: number) {
   const fault = (code: string) =>
-    metrics.counter('bigtap_cart_ledger_faults_total', 'ledger calls without a reply', { code })
-  metrics.gauge('bigtap_cart_ledger_calls_depth', 'ledger calls in flight', () => waiting.size)
-  metrics.gauge('bigtap_cart_ledger_calls_capacity', 'most ledger calls in flight', () => callsMax)
+    metrics.counter(`bigtap_${role}_ledger_faults_total`, 'ledger calls without a reply', { code })
+  metrics.gauge(`bigtap_${role}_ledger_calls_depth`, 'ledger calls in flight', () => waiting.size)
+  metrics.gauge(`bigtap_${role}_ledger_calls_capacity`, 'most ledger calls in flight', () => callsMax)
   return {
-    seconds: metrics.histogram('bigtap_cart_ledger_call_seconds', 'from a ledger call to its reply'),
-    frames: metrics.counter('bigtap_cart_ledger_frames_total', 'frames of merged ledger calls'),
-    late: metrics.counter('bigtap_cart_ledger_late_total', 'replies to calls that were given up'),
+    seconds: metrics.histogram(`bigtap_${role}_ledger_call_seconds`, 'from a ledger call to its reply'),
+    frames: metrics.counter(`bigtap_${role}_ledger_frames_total`, 'frames of merged ledger calls'),
+    late: metrics.counter(`bigtap_${role}_ledger_late_total`, 'replies to calls that were given up'),
     faults: {
       OVERLOADED: fault('OVERLOADED'),
       NOT_CONNECTED: fault('NOT_CONNECTED'),

@@ -1,0 +1,31 @@
+import { baseSettings, defineSettings, setting, shared } from '@bigtap/runtime'
+
+/** Settings of the order service, with units and defaults. */
+export const settings = defineSettings({
+  ...baseSettings({ name: 'order', port: 8030 }),
+  redisUrl: shared.redisUrl,
+  databaseUrl: shared.databaseUrl,
+  eventLog: shared.eventLog,
+  kafkaBrokers: shared.kafkaBrokers,
+  tokenSecret: shared.tokenSecret,
+  tokenSecretPrevious: shared.tokenSecretPrevious,
+  clusterSecret: shared.clusterSecret,
+  paymentSecret: shared.paymentSecret,
+  counterAddress: shared.counterAddress,
+  publicOrigin: shared.publicOrigin,
+  deadlineMs: setting.durationMs('BIGTAP_ORDER_DEADLINE_MS', {
+    default: 100,
+    doc: 'longest wait for the counter, ms; then 503',
+  }),
+  callsMax: setting.int('BIGTAP_ORDER_CALLS_MAX', { default: 4_096, doc: 'ledger calls in flight; then 503' }),
+  redisMsMax: setting.durationMs('BIGTAP_REDIS_MS_MAX', { default: 100, doc: 'longest wait for Redis, ms' }),
+  batchMax: setting.int('BIGTAP_ORDER_BATCH_MAX', { default: 500, doc: 'events stored in one batch' }),
+  reconcileMs: setting.durationMs('BIGTAP_ORDER_RECONCILE_MS', {
+    default: 10_000,
+    doc: 'how often ledger and PostgreSQL are compared, ms',
+  }),
+  refundMs: setting.durationMs('BIGTAP_ORDER_REFUND_MS', {
+    default: 1_000,
+    doc: 'how often refunds are looked for, ms',
+  }),
+})
