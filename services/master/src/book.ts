@@ -1,0 +1,99 @@
+/** What is defined, in memory: the keepers work from it, so that the sale goes on while PostgreSQL is away. */
+
+import type { ActivityRow, SkuRow } from '@bigtap/db'
+import type { ActivityDoc, ActivityState, SkuDoc, StatusDoc } from '@bigtap/domain'
+
+/** One sale. `state` runs ahead of `storedState` while it could not be stored. */
+export interface Sale {
+  activity: ActivityDoc
+  skus: Map<number, SkuDoc>
+  storedState: ActivityState
+  storedRevision: number
+  /** Of the newest documents; 0 while they are not published. */
+  revision: number
+  hasLedger: boolean
+  /** It has had orders before: a missing ledger is rebuilt, never made anew. */
+  hasSold: boolean
+  since: number
+  alarmedAt: number
+  waitingFor: readonly string[]
+  readonly statuses: Map<number, StatusDoc>
+  /** SKUs whose stock is not stored yet. */
+  readonly unsavedStocks: Set<number>
+}
+
+/** All sales by id. */
+export class Book {
+  readonly sales = new Map<number, Sale>()
+
+  /** Takes what is stored; a state that runs ahead stays. */
+  put(row: ActivityRow, skuRows: readonly SkuRow[], now: number): Sale {
+    const known = this.sales.get(row.id)
+    const stored = toActivityDoc(row)
+    const skus = new Map(skuRows.map((sku) => [sku.id, toSkuDoc(sku)]))
+    const skuIds = [...skus.keys()]
+    if (known === undefined) {
+      const sale = newSale({ ...stored, skuIds }, skus, row.revision, now)
+      this.sales.set(row.id, sale)
+      return sale
+    }
+    const isAhead = known.activity.state !== known.storedState
+    for (const skuId of known.unsavedStocks) {
+      const [sku, ours] = [skus.get(skuId), known.skus.get(skuId)]
+      if (sku && ours) skus.set(skuId, { ...sku, stock: ours.stock })
+    }
+    known.activity = { ...stored, skuIds, state: isAhead ? known.activity.state : row.state }
+    known.skus = skus
+    known.storedState = row.state
+    return known
+  }
+
+  get(activityId: number | undefined): Sale | undefined {
+    return activityId === undefined ? undefined : this.sales.get(activityId)
+  }
+
+  remove(activityId: number): void {
+    this.sales.delete(activityId)
+  }
+
+  /** Sales in one of these states, oldest first. */
+  in(states: readonly ActivityState[]): Sale[] {
+    return [...this.sales.values()]
+      .filter(({ activity }) => states.includes(activity.state))
+      .sort((a, b) => a.activity.id - b.activity.id)
+  }
+}
+
+/** Moves a sale to a state, in memory. */
+export function moveTo(sale: Sale, state: ActivityState, now: number): void {
+  sale.activity = { ...sale.activity, state }
+  sale.since = now
+  sale.waitingFor = []
+}
+
+function newSale(activity: ActivityDoc, skus: Map<number, SkuDoc>, revision: number, now: number): Sale {
+  return {
+    activity,
+    skus,
+    storedState: activity.state,
+    storedRevision: revision,
+    revision: 0,
+    hasLedger: false,
+    hasSold: false,
+    since: now,
+    alarmedAt: 0,
+    waitingFor: [],
+    statuses: new Map(),
+    unsavedStocks: new Set(),
+  }
+}
+
+function toActivityDoc(row: ActivityRow): ActivityDoc {
+  const { id, title, state, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits } = row
+  return { id, title, state, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits }
+}
+
+function toSkuDoc(row: SkuRow): SkuDoc {
+  const { id, activityId, title, priceCents, currency, imageUrl, stock, limitPerBuyer, policy, paused } = row
+  return { id, activityId, title, priceCents, currency, imageUrl, stock, limitPerBuyer, policy, paused }
+}

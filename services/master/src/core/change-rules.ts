@@ -1,0 +1,81 @@
+/** What operators may change in which state, and how their input is read. */
+
+import {
+  type ActivityDoc,
+  type ActivityState,
+  type Parsed,
+  parseActivityDoc,
+  parseSkuDoc,
+  type SkuDoc,
+} from '@bigtap/domain'
+
+type Input = Readonly<Record<string, unknown>>
+
+/** Before a ledger is made everything may change. */
+const FREE_STATES: readonly ActivityState[] = ['draft', 'scheduled']
+const LIVE_STATES: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused']
+const LIVE_ACTIVITY_FIELDS = ['title', 'closesAt', 'accessLimits']
+const LIVE_SKU_FIELDS = ['title', 'imageUrl', 'paused', 'policy']
+/** The ledger was made with these. */
+const FIXED_POLICY_FIELDS = ['overbook', 'holdSeconds'] as const
+
+/** Reads a new activity; its id and state are not the operator's to choose. */
+export function readNewActivity(input: Input): Parsed<ActivityDoc> {
+  return parseActivityDoc({ ...input, id: 1, state: 'draft', skuIds: [] })
+}
+
+/** Reads a new SKU. */
+export function readNewSku(activityId: number, input: Input): Parsed<SkuDoc> {
+  return parseSkuDoc({ ...input, id: 1, activityId })
+}
+
+/** An activity with the changes in it. */
+export function readActivityPatch(before: ActivityDoc, input: Input): Parsed<ActivityDoc> {
+  const { id, state, skuIds } = before
+  return parseActivityDoc({ ...before, ...input, id, state, skuIds })
+}
+
+/** A SKU with the changes in it; a policy may name only what changes. */
+export function readSkuPatch(before: SkuDoc, input: Input): Parsed<SkuDoc> {
+  const { id, activityId } = before
+  const { policy } = input
+  const isPart = typeof policy === 'object' && policy !== null && !Array.isArray(policy)
+  const merged = isPart ? { policy: { ...before.policy, ...policy } } : {}
+  return parseSkuDoc({ ...before, ...input, ...merged, id, activityId })
+}
+
+/** Why the state forbids these changes of an activity; undefined when it does not. */
+export function activityChangeObstacle(before: ActivityDoc, after: ActivityDoc): string | undefined {
+  return obstacle(before.state, changedFields(before, after), LIVE_ACTIVITY_FIELDS)
+}
+
+/** Why the state forbids these changes of a SKU; undefined when it does not. */
+export function skuChangeObstacle(state: ActivityState, before: SkuDoc, after: SkuDoc): string | undefined {
+  const fixed = FIXED_POLICY_FIELDS.filter((field) => before.policy[field] !== after.policy[field])
+  if (LIVE_STATES.includes(state) && fixed.length > 0)
+    return `${fixed.join(', ')} cannot change once the ledger is made`
+  return obstacle(state, changedFields(before, after), LIVE_SKU_FIELDS)
+}
+
+/** May SKUs be added or taken away, and all fields change? */
+export function isFreeToChange(state: ActivityState): boolean {
+  return FREE_STATES.includes(state)
+}
+
+/** Is there a ledger that sells? */
+export function hasLiveLedger(state: ActivityState): boolean {
+  return LIVE_STATES.includes(state)
+}
+
+function obstacle(state: ActivityState, changed: readonly string[], live: readonly string[]): string | undefined {
+  if (changed.length === 0 || isFreeToChange(state)) return undefined
+  const forbidden = hasLiveLedger(state) ? changed.filter((field) => !live.includes(field)) : changed
+  return forbidden.length === 0 ? undefined : `${forbidden.join(', ')} cannot change while the activity is ${state}`
+}
+
+function changedFields(before: object, after: object): string[] {
+  const old = before as Record<string, unknown>
+  return Object.entries(after).flatMap(([name, value]) =>
+    JSON.stringify(value) === JSON.stringify(old[name]) ? [] : [name],
+  )
+}

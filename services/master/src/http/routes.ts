@@ -1,0 +1,160 @@
+/** The admin API: reads for everybody who is signed in, changes with CSRF header and role, one at a time. */
+
+import { ACTIVITY_EVENTS, type ActivityEvent, parseId } from '@bigtap/domain'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Sale } from '../book.ts'
+import type { PolicyDesk } from '../policy-desk.ts'
+import type { SaleDesk } from '../sale-desk.ts'
+import type { StockDesk } from '../stock-desk.ts'
+import { Problem, readJson } from './edge.ts'
+import type { Actor, Sessions } from './session.ts'
+
+/** Collaborators. */
+export interface RouteParts {
+  readonly desk: SaleDesk
+  readonly stock: StockDesk
+  readonly policies: PolicyDesk
+  readonly sessions: Sessions
+}
+
+type Body = Record<string, unknown>
+interface Ids {
+  readonly a: number | undefined
+  readonly s: number | undefined
+}
+interface Change {
+  readonly actor: Actor
+  readonly ids: Ids
+  readonly body: Body
+  readonly request: FastifyRequest
+}
+
+const A = '/admin/v1/activities'
+const S = `${A}/:a/skus`
+
+/** Adds activities, SKUs, stock, policies and rate. */
+export function addSaleRoutes(app: FastifyInstance, parts: RouteParts): void {
+  addActivityRoutes(app, parts)
+  addSkuRoutes(app, parts)
+  addPolicyRoutes(app, parts)
+}
+
+function addActivityRoutes(app: FastifyInstance, { desk, sessions }: RouteParts): void {
+  const change = changer(app, desk, sessions)
+  app.get(A, async (request) => {
+    sessions.reader(request)
+    return { activities: [...desk.parts.book.sales.values()].map(activityOf) }
+  })
+  app.get(`${A}/:a`, async (request) => {
+    sessions.reader(request)
+    const sale = desk.sale(idsOf(request).a)
+    return { ...activityOf(sale), skus: [...sale.skus.values()] }
+  })
+  change('POST', A, 201, async ({ actor, body }) => ({ id: await desk.createActivity(actor, body) }))
+  change('PATCH', `${A}/:a`, 200, async ({ actor, ids, body }) =>
+    activityOf(await desk.patchActivity(actor, ids.a, body)),
+  )
+  change('DELETE', `${A}/:a`, 204, ({ actor, ids }) => desk.deleteActivity(actor, ids.a))
+  change('POST', `${A}/:a/actions/:action`, 200, async ({ actor, ids, request }) => {
+    const event = eventOf((request.params as { action: string }).action)
+    const isForced = (request.query as { force?: string }).force === 'true'
+    return activityOf(await desk.act(actor, ids.a, event, isForced))
+  })
+}
+
+function addSkuRoutes(app: FastifyInstance, { desk, stock, sessions }: RouteParts): void {
+  const change = changer(app, desk, sessions)
+  app.get(S, async (request) => {
+    sessions.reader(request)
+    return { skus: [...desk.sale(idsOf(request).a).skus.values()] }
+  })
+  app.get(`${S}/:s`, async (request) => {
+    sessions.reader(request)
+    const { a, s } = idsOf(request)
+    return desk.sku(desk.sale(a), s)
+  })
+  change('POST', S, 201, async ({ actor, ids, body }) => ({ id: await desk.createSku(actor, ids.a, body) }))
+  change('PATCH', `${S}/:s`, 200, ({ actor, ids, body }) => desk.patchSku(actor, ids.a, ids.s, body))
+  change('DELETE', `${S}/:s`, 204, ({ actor, ids }) => desk.deleteSku(actor, ids.a, ids.s))
+  change('POST', `${S}/:s/stock`, 200, async ({ actor, ids, body, request }) => {
+    const requestId = keyOf(request)
+    const answer = await stock.change(actor, { activityId: ids.a, skuId: ids.s, requestId }, body)
+    return 'confirmId' in answer ? new Accepted(answer) : answer
+  })
+  change('POST', '/admin/v1/confirmations/:id', 200, ({ actor, request }) =>
+    stock.confirm(actor, (request.params as { id: string }).id),
+  )
+}
+
+function addPolicyRoutes(app: FastifyInstance, { desk, policies, sessions }: RouteParts): void {
+  const change = changer(app, desk, sessions)
+  app.get(`${S}/:s/policies`, async (request) => {
+    sessions.reader(request)
+    const { a, s } = idsOf(request)
+    return policies.versions(a, s)
+  })
+  change('POST', `${S}/:s/policies`, 201, ({ actor, ids, body }) => policies.set(actor, ids.a, ids.s, body))
+  change('POST', `${S}/:s/policies/dry-run`, 200, ({ ids, body }) => policies.dryRun(ids.a, ids.s, body))
+  change('POST', `${S}/:s/policies/rollback`, 200, ({ actor, ids, body }) =>
+    policies.rollback(actor, ids.a, ids.s, body),
+  )
+  change('POST', '/admin/v1/rate', 200, ({ actor, body }) => policies.setRate(actor, body))
+}
+
+/** Answered with 202: noted, not done yet. */
+class Accepted {
+  readonly body: unknown
+
+  constructor(body: unknown) {
+    this.body = body
+  }
+}
+
+/** Adds routes that change something. */
+function changer(app: FastifyInstance, desk: SaleDesk, sessions: Sessions) {
+  return (
+    method: 'POST' | 'PATCH' | 'DELETE',
+    url: string,
+    status: number,
+    work: (change: Change) => Promise<unknown> | unknown,
+  ) =>
+    app.route({
+      method,
+      url,
+      handler: async (request, reply) => {
+        const actor = sessions.changer(request)
+        const change: Change = { actor, ids: idsOf(request), body: readJson(request), request }
+        const answer = await desk.change(async () => work(change))
+        if (answer instanceof Accepted) return reply.code(202).send(answer.body)
+        return reply.code(status).send(answer)
+      },
+    })
+}
+
+/** An activity as it is answered. */
+function activityOf({ activity, revision, waitingFor }: Sale) {
+  return { ...activity, revision, waitingFor }
+}
+
+function idsOf(request: FastifyRequest): Ids {
+  const { a, s } = request.params as { a?: string; s?: string }
+  return { a: idOf(a), s: idOf(s) }
+}
+
+function idOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^[1-9]\d{0,15}$/.test(text) ? parseId(Number(text)) : undefined
+}
+
+function eventOf(action: string): ActivityEvent {
+  const event = ACTIVITY_EVENTS.find((one) => one === action)
+  if (event === undefined) throw new Problem('not_found', { detail: `there is no action "${action}"` })
+  return event
+}
+
+/** A repeat with the same key changes nothing twice. */
+function keyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key === 'string' && /^[\w-]{8,64}$/.test(key)) return key
+  throw new Problem('bad_request', { errors: ['Idempotency-Key must be 8 to 64 letters, digits, _ or -'] })
+}

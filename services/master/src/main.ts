@@ -1,0 +1,28 @@
+/** Composition root of master. */
+
+import { createDb } from '@bigtap/db'
+import { runService } from '@bigtap/runtime'
+import { CatalogStore, connectStore, Ledger, Nodes } from '@bigtap/store'
+import { settings as spec } from './config.ts'
+import { createMaster } from './master.ts'
+
+const STORE_MS_MAX = 1_000
+
+await runService('master', spec, (context) => {
+  const { settings, logger, clock, page } = context
+  const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
+  const db = createDb(
+    { url: settings.databaseUrl, poolMax: 6, connectMs: 1_000, statementMs: 3_000 },
+    { clock, logger },
+  )
+  const master = createMaster(settings, {
+    ...context,
+    ...{ store, db, ledger: new Ledger(store), catalog: new CatalogStore(store), nodes: new Nodes(store) },
+  })
+  page('/debug/sales', () => master.debug())
+  return [
+    { name: 'redis', ready: () => store.ready(), stop: () => store.close() },
+    { name: 'database', stop: () => db.close() },
+    ...master.parts,
+  ]
+})

@@ -1,0 +1,89 @@
+/** Policies of SKUs: versions, dry-run, rollback, and one pace for all. */
+
+import { Fields, type Policy, paceOf, stateByFigures } from '@bigtap/domain'
+import type { Sale } from './book.ts'
+import { hasLiveLedger, readSkuPatch, skuChangeObstacle } from './core/change-rules.ts'
+import { onRedis } from './faults.ts'
+import { Problem } from './http/edge.ts'
+import type { Actor } from './http/session.ts'
+import type { SaleDesk } from './sale-desk.ts'
+import { unwrap } from './sale-desk.ts'
+
+type Id = number | undefined
+type Input = Readonly<Record<string, unknown>>
+
+/** The policy desk. */
+export class PolicyDesk {
+  readonly #desk: SaleDesk
+
+  constructor(desk: SaleDesk) {
+    this.#desk = desk
+  }
+
+  /** All versions that are kept, and the one in force. */
+  async versions(activityId: Id, skuId: Id) {
+    const sale = this.#desk.sale(activityId)
+    const { id, policy } = this.#desk.sku(sale, skuId)
+    return { policy, versions: await this.#desk.parts.policies.list(sale.activity.id, id) }
+  }
+
+  /** Sets what is named of a policy, as a new version. */
+  async set(actor: Actor, activityId: Id, skuId: Id, policy: Input) {
+    await this.#desk.patchSku(actor, activityId, skuId, { policy })
+    const { versions } = await this.versions(activityId, skuId)
+    return versions.at(-1)
+  }
+
+  /** What a policy would do to the SKU as it stands, without doing it. */
+  async dryRun(activityId: Id, skuId: Id, policy: Input) {
+    const sale = this.#desk.sale(activityId)
+    const before = this.#desk.sku(sale, skuId)
+    const after = unwrap(readSkuPatch(before, { policy }))
+    const obstacle = skuChangeObstacle(sale.activity.state, before, after)
+    const figures = await onRedis(() => this.#desk.parts.ledger.figures(sale.activity.id))
+    const found = figures.get(before.id)
+    const effectOf = (one: Policy) => {
+      if (found === undefined) return { policy: one }
+      const state = stateByFigures(found, one)
+      return { policy: one, state, pacePerSecond: paceOf(state, one) }
+    }
+    return {
+      isAllowed: obstacle === undefined,
+      obstacle,
+      before: effectOf(before.policy),
+      after: effectOf(after.policy),
+    }
+  }
+
+  /** Makes an earlier version the newest one. */
+  async rollback(actor: Actor, activityId: Id, skuId: Id, input: Input) {
+    const fields = new Fields(input)
+    const { version } = unwrap(fields.done({ version: fields.number('version', { min: 1, max: 2 ** 31 }) }))
+    const { versions } = await this.versions(activityId, skuId)
+    const found = versions.find((one) => one.version === version)
+    if (found === undefined) throw new Problem('not_found', { detail: `there is no version ${version}` })
+    return this.set(actor, activityId, skuId, { ...found.policy })
+  }
+
+  /** Sets the pace of all SKUs, or of those of one activity; null lets them go without one. */
+  async setRate(actor: Actor, input: Input) {
+    const fields = new Fields(input)
+    if (input.pacePerSecond === undefined) fields.errors.push('pacePerSecond must be a number, or null for no pace')
+    const pacePerSecond = fields.numberOrNull('pacePerSecond', { min: 0.01, max: 1_000_000, fraction: true })
+    const one = input.activityId === undefined ? undefined : fields.id('activityId')
+    unwrap(fields.done({}))
+    const sales = one === undefined ? this.#running() : [this.#desk.sale(one)]
+    const skus: { activityId: number; skuId: number }[] = []
+    for (const { activity, skus: known } of sales) {
+      for (const skuId of [...known.keys()]) {
+        await this.#desk.patchSku(actor, activity.id, skuId, { policy: { pacePerSecond } })
+        skus.push({ activityId: activity.id, skuId })
+      }
+    }
+    return { pacePerSecond, skus }
+  }
+
+  #running(): Sale[] {
+    return [...this.#desk.parts.book.sales.values()].filter(({ activity }) => hasLiveLedger(activity.state))
+  }
+}

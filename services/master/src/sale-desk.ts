@@ -1,0 +1,245 @@
+/** What operators do with sales: PostgreSQL first, then memory, then the catalog; every change is audited. */
+
+import type { Db } from '@bigtap/db'
+import { type ActivityEvent, activityKey, activityStep, type Parsed, skuKey } from '@bigtap/domain'
+import type { Clock } from '@bigtap/kernel'
+import type { Ledger, Store } from '@bigtap/store'
+import { type Book, moveTo, type Sale } from './book.ts'
+import type { CatalogPublisher } from './catalog-publisher.ts'
+import { waitingFor } from './core/act-keeper.ts'
+import {
+  activityChangeObstacle,
+  isFreeToChange,
+  readActivityPatch,
+  readNewActivity,
+  readNewSku,
+  readSkuPatch,
+  skuChangeObstacle,
+} from './core/change-rules.ts'
+import { onRedis } from './faults.ts'
+import { Problem } from './http/edge.ts'
+import type { Actor } from './http/session.ts'
+import { factOf, type Keepers } from './keepers.ts'
+import type { PolicyHistory } from './policy-history.ts'
+import type { RecordKeeper } from './record-keeper.ts'
+
+/** Collaborators. */
+export interface DeskParts {
+  readonly db: Db
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly book: Book
+  readonly publisher: CatalogPublisher
+  readonly keepers: Keepers
+  readonly record: RecordKeeper
+  readonly policies: PolicyHistory
+  readonly clock: Clock
+  readonly loader: { readonly isLoaded: boolean }
+}
+
+type Input = Readonly<Record<string, unknown>>
+
+/** Changes that may wait for their turn; more are answered 503. */
+export const CHANGES_WAITING_MAX = 64
+
+/** The desk: one change at a time. */
+export class SaleDesk {
+  readonly parts: DeskParts
+  #turn: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+
+  constructor(parts: DeskParts) {
+    this.parts = parts
+  }
+
+  /** Runs a change alone; 503 when too many wait, or while Redis is away. */
+  async change<T>(work: () => Promise<T>): Promise<T> {
+    if (!this.parts.loader.isLoaded) throw new Problem('unavailable', { detail: 'definitions are not loaded yet' })
+    if (!this.parts.store.ready()) throw new Problem('unavailable', { detail: 'redis is away' })
+    if (this.#waiting >= CHANGES_WAITING_MAX) throw new Problem('overloaded')
+    this.#waiting++
+    const result = this.#turn.then(work).finally(() => this.#waiting--)
+    this.#turn = result.catch(() => undefined) // its caller gets the fault; the next one goes on
+    return result
+  }
+
+  /** The sale, or a Problem `not_found`. */
+  sale(activityId: number | undefined): Sale {
+    const sale = this.parts.book.get(activityId)
+    if (sale === undefined) throw new Problem('not_found', { detail: 'there is no such activity' })
+    return sale
+  }
+
+  async createActivity(actor: Actor, input: Input): Promise<number> {
+    const { db, book, clock } = this.parts
+    const { id: _id, state: _state, skuIds: _skuIds, ...fields } = unwrap(readNewActivity(input))
+    const row = await db.definitions.createActivity(fields)
+    book.put(row, [], clock.now())
+    await this.audit(actor, 'activity.create', activityKey(row.id), undefined, fields)
+    return row.id
+  }
+
+  async patchActivity(actor: Actor, activityId: number | undefined, input: Input): Promise<Sale> {
+    const sale = this.sale(activityId)
+    const before = sale.activity
+    const after = unwrap(readActivityPatch(before, input))
+    forbid(activityChangeObstacle(before, after))
+    const { id, state: _state, skuIds: _skuIds, ...fields } = after
+    await this.parts.db.definitions.patchActivity(id, fields)
+    await this.#reload(sale)
+    await this.audit(actor, 'activity.patch', activityKey(id), before, sale.activity)
+    return sale
+  }
+
+  /** Deletes a draft that was never sold. */
+  async deleteActivity(actor: Actor, activityId: number | undefined): Promise<void> {
+    const sale = this.sale(activityId)
+    const { id } = sale.activity
+    if (sale.hasSold) forbid('the activity has orders')
+    const deletion = await this.parts.db.definitions.deleteActivity(id)
+    if (deletion === 'forbidden') forbid('only drafts are deleted')
+    this.parts.book.remove(id)
+    await this.audit(actor, 'activity.delete', activityKey(id), sale.activity, undefined)
+  }
+
+  async createSku(actor: Actor, activityId: number | undefined, input: Input): Promise<number> {
+    const sale = this.sale(activityId)
+    const { id: activity, state } = sale.activity
+    const { id: _id, activityId: _activityId, ...fields } = unwrap(readNewSku(activity, input))
+    if (!isFreeToChange(state)) forbid(`SKUs cannot be added while the activity is ${state}`)
+    const row = await this.parts.db.definitions.createSku(activity, fields)
+    if (row === undefined) throw new Problem('not_found')
+    await this.#reload(sale)
+    await this.parts.policies.add(activity, row.id, fields.policy, actor.name)
+    await this.audit(actor, 'sku.create', skuKey(activity, row.id), undefined, fields)
+    return row.id
+  }
+
+  async patchSku(actor: Actor, activityId: number | undefined, skuId: number | undefined, input: Input) {
+    const sale = this.sale(activityId)
+    const before = this.sku(sale, skuId)
+    const after = unwrap(readSkuPatch(before, input))
+    forbid(skuChangeObstacle(sale.activity.state, before, after))
+    const { id, activityId: activity, ...fields } = after
+    await this.parts.db.definitions.patchSku(activity, id, fields)
+    await this.#reload(sale)
+    if (JSON.stringify(before.policy) !== JSON.stringify(after.policy))
+      await this.parts.policies.add(activity, id, after.policy, actor.name)
+    await this.audit(actor, 'sku.patch', skuKey(activity, id), before, after)
+    return this.sku(sale, id)
+  }
+
+  async deleteSku(actor: Actor, activityId: number | undefined, skuId: number | undefined): Promise<void> {
+    const sale = this.sale(activityId)
+    const before = this.sku(sale, skuId)
+    const { id } = sale.activity
+    if (sale.hasSold) forbid('the activity has orders')
+    const deletion = await this.parts.db.definitions.deleteSku(id, before.id)
+    if (deletion === 'forbidden') forbid('only SKUs of a draft are deleted')
+    await this.#reload(sale)
+    await this.audit(actor, 'sku.delete', skuKey(id, before.id), before, undefined)
+  }
+
+  /** The SKU, or a Problem `not_found`. */
+  sku(sale: Sale, skuId: number | undefined) {
+    const sku = skuId === undefined ? undefined : sale.skus.get(skuId)
+    if (sku === undefined) throw new Problem('not_found', { detail: 'there is no such SKU' })
+    return sku
+  }
+
+  /** An operator's action. `force` opens without waiting for nodes. */
+  async act(actor: Actor, activityId: number | undefined, event: ActivityEvent, force: boolean): Promise<Sale> {
+    const sale = this.sale(activityId)
+    const { clock } = this.parts
+    if (event === 'schedule') checkSchedule(sale, clock.now())
+    const isLeaving = event === 'reset' || event === 'archive'
+    if (isLeaving && activityStep(sale.activity.state, event)) await this.#checkSettled(sale)
+    if (event === 'arm' || (event === 'open' && force && sale.activity.state === 'preloading'))
+      await this.#arm(actor, sale, force)
+    if (event === 'open' && activityStep(sale.activity.state, 'open')) await this.#openNow(sale)
+    if (event !== 'arm') await this.#step(actor, sale, event)
+    return sale
+  }
+
+  /** Writes the audit; an entry that cannot be written yet waits. */
+  async audit(actor: Actor, action: string, subject: string, before: unknown, after: unknown): Promise<void> {
+    this.parts.record.note({ actor: actor.name, role: actor.role, action, subject, before, after })
+    await this.parts.record.flushAudit()
+  }
+
+  async #arm(actor: Actor, sale: Sale, force: boolean): Promise<void> {
+    const { clock, keepers } = this.parts
+    const missing = waitingFor(clock.now(), factOf(sale), keepers.nodes)
+    if (missing.includes('ledger')) forbid('the ledger is not open yet')
+    if (missing.length > 0 && !force) forbid(`waiting for ${missing.join(', ')}; add ?force=true to go on without them`)
+    await this.#step(actor, sale, 'arm')
+  }
+
+  /** Fronts open by the time in the document: opening by hand is moving that time to now. */
+  async #openNow(sale: Sale): Promise<void> {
+    const now = this.parts.clock.now()
+    if (sale.activity.opensAt <= now) return
+    await this.parts.db.definitions.patchActivity(sale.activity.id, { opensAt: now })
+    await this.#reload(sale)
+  }
+
+  async #step(actor: Actor, sale: Sale, event: ActivityEvent): Promise<void> {
+    const { clock, db, keepers } = this.parts
+    const { id, state } = sale.activity
+    const next = activityStep(state, event)
+    if (next === undefined)
+      throw new Problem('wrong_state', { detail: `${event} is not possible while ${state}`, state })
+    const from = [...new Set([state, sale.storedState])]
+    const row = await db.definitions.setActivityState(id, from, next)
+    if (row === undefined) throw new Problem('wrong_state', { detail: 'the activity has changed meanwhile' })
+    sale.storedState = next
+    // The keeper may have moved it while PostgreSQL wrote; then its state stands and is stored again.
+    if (sale.activity.state !== state)
+      throw new Problem('wrong_state', { detail: `the activity became ${sale.activity.state} meanwhile` })
+    moveTo(sale, next, clock.now())
+    keepers.changed(sale)
+    if (next === 'draft') {
+      sale.hasLedger = false
+      sale.statuses.clear()
+    }
+    await keepers.actRound()
+    await this.audit(actor, `activity.${event}`, activityKey(id), { state }, { state: next })
+  }
+
+  /** Holds and tokens still move the ledger: it is left alone only when nothing is on its way. */
+  async #checkSettled(sale: Sale): Promise<void> {
+    const { ledger, db } = this.parts
+    const figures = [...(await onRedis(() => ledger.figures(sale.activity.id))).values()]
+    const counts = await db.orders.countsBySku(sale.activity.id)
+    const isMoving =
+      figures.some(({ held, outstanding }) => held + outstanding > 0) || counts.some(({ held }) => held > 0)
+    if (isMoving) forbid('units are still held or granted')
+    if (figures.some(({ reservedTotal }) => reservedTotal > 0) || counts.length > 0) sale.hasSold = true
+  }
+
+  async #reload(sale: Sale): Promise<void> {
+    const { db, book, clock, keepers } = this.parts
+    const { id } = sale.activity
+    const [row, skus] = [await db.definitions.getActivity(id), await db.definitions.listSkus(id)]
+    if (row === undefined) throw new Problem('not_found')
+    book.put(row, skus, clock.now())
+    if (sale.activity.state !== 'draft') keepers.changed(sale)
+    await keepers.actRound()
+  }
+}
+
+/** The value, or a Problem `bad_request` with every error. */
+export function unwrap<T>(parsed: Parsed<T>): T {
+  if (parsed.ok) return parsed.value
+  throw new Problem('bad_request', { errors: parsed.errors })
+}
+
+/** Throws a Problem `wrong_state` when there is an obstacle. */
+export function forbid(obstacle: string | undefined): void {
+  if (obstacle !== undefined) throw new Problem('wrong_state', { detail: obstacle })
+}
+
+function checkSchedule({ activity, skus }: Sale, now: number): void {
+  if (skus.size === 0) forbid('the activity has no SKU')
+  if (activity.closesAt <= now) forbid('closesAt has passed')
+}
