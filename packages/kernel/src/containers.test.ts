@@ -5,17 +5,19 @@ import { AssertionError, assert, CodedError, hasCode } from './errors.ts'
 import { hashUid, SLOT_COUNT, slotOf } from './hash.ts'
 import { Ring } from './ring.ts'
 import { NO_SLOT, SlotTable } from './slots.ts'
+import { bytesPerOperation } from './test-support/bytes-per-operation.ts'
 import { UidTable } from './uid-table.ts'
 
 describe('ring', () => {
   test('behaves as a bounded array whatever is done to it', () => {
-    const action = fc.oneof(fc.record({ push: fc.integer() }), fc.constant('shift' as const))
+    const action = fc.oneof(fc.record({ push: fc.integer() }), fc.constantFrom('shift' as const, 'pop' as const))
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.array(action, { maxLength: 200 }), (capacity, actions) => {
         const ring = new Ring<number>(capacity)
         const model: number[] = []
         for (const one of actions) {
           if (one === 'shift') expect(ring.shift()).toBe(model.shift())
+          else if (one === 'pop') expect(ring.pop()).toBe(model.pop())
           else {
             const fits = model.length < capacity
             expect(ring.push(one.push)).toBe(fits)
@@ -79,6 +81,43 @@ describe('uid table', () => {
     expect([1, 2, 3, 4].map((uid) => table.set(uid, uid))).toEqual([true, true, true, false])
     expect(table.set(2, 9)).toBe(true)
     expect([table.get(2), table.get(4)]).toEqual([9, -1])
+  })
+
+  test('what is no uid is never found, and a value of more than 31 bits is a bug', () => {
+    const table = new UidTable({ entriesMax: 3 })
+    expect([0, -1, Number.NaN].map((uid) => table.get(uid))).toEqual([-1, -1, -1])
+    for (const value of [-1, 2 ** 31, Number.NaN]) expect(() => table.set(1, value)).toThrow(AssertionError)
+    expect(() => table.set(0, 1)).toThrow(AssertionError)
+  })
+})
+
+describe('0 bytes', () => {
+  test('per push and shift of a ring, and per slot that is taken and given back', () => {
+    const ring = new Ring<number>(64)
+    const slots = new SlotTable(64)
+    const bytes = bytesPerOperation(50_000, (count) => {
+      for (let n = 0; n < count; n++) {
+        ring.pushDroppingOldest(n)
+        if (n % 3 === 0) ring.shift()
+        slots.release(slots.acquire())
+      }
+    })
+    expect(bytes).toBeLessThan(0.5)
+  })
+
+  test('per look-up and change in a uid table', () => {
+    const table = new UidTable({ entriesMax: 2_000, entriesAtStart: 2_000 })
+    for (let n = 1; n <= 900; n++) table.set(n * 0x1_0000_0001, n)
+    for (let n = 1; n <= 900; n++) table.set(n, n)
+    let found = 0
+    const bytes = bytesPerOperation(50_000, (count) => {
+      for (let n = 0; n < count; n++) {
+        if (table.get((n & 1_023) * 0x1_0000_0001) >= 0) found++
+        table.set((n % 900) + 1, n)
+      }
+    })
+    expect(found).toBeGreaterThan(0)
+    expect(bytes).toBeLessThan(0.5)
   })
 })
 

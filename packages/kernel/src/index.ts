@@ -1,4 +1,5 @@
 export { type Backoff, backoffMs, jitterMs } from './backoff.ts'
+export { DeadlineSweep } from './deadlines.ts'
 export { AssertionError, assert, CodedError, type Fault, hasCode } from './errors.ts'
 export { hashText, hashUid, SLOT_COUNT, slotOf } from './hash.ts'
 export type { LimitSettings, LimitState, LimitStep } from './limit/algorithm.ts'
@@ -14,5 +15,6 @@ export {
   type Random,
 } from './ports.ts'
 export { Ring } from './ring.ts'
+export { ShedQueue } from './shed-queue.ts'
 export { NO_SLOT, SlotTable } from './slots.ts'
 export { UidTable } from './uid-table.ts'

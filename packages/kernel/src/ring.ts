@@ -48,6 +48,16 @@ export class Ring<T> {
     return item
   }
 
+  /** Takes the newest, or undefined when empty. */
+  pop(): T | undefined {
+    if (this.#size === 0) return undefined
+    const place = (this.#head + this.#size - 1) & this.#mask
+    const item = this.#items[place]
+    this.#items[place] = undefined
+    this.#size--
+    return item
+  }
+
   /** The item at a distance from the oldest. */
   at(index: number): T | undefined {
     return index < this.#size ? this.#items[(this.#head + index) & this.#mask] : undefined

@@ -23,7 +23,8 @@ export class SlotTable {
   #freeCount: number
 
   constructor(capacity: number) {
-    assert(capacity > 0 && capacity <= INDEX_MASK, `slot capacity ${capacity} is not from 1 to ${INDEX_MASK}`)
+    const isGood = Number.isInteger(capacity) && capacity > 0 && capacity <= INDEX_MASK
+    assert(isGood, `slot capacity ${capacity} is not from 1 to ${INDEX_MASK}`)
     this.capacity = capacity
     this.#generations = new Uint16Array(capacity)
     this.#isTaken = new Uint8Array(capacity)

@@ -2,9 +2,10 @@ import { assert } from './errors.ts'
 import { hashUid } from './hash.ts'
 
 const LOAD_MAX = 0.6
+const VALUE_MAX = 0x7fff_ffff
 
 /**
- * Map from uid to a 32-bit value, open addressing with linear probing over typed arrays; a uid of 0 marks an empty
+ * Map from uid to a value of 31 bits, open addressing with linear probing over typed arrays; a uid of 0 marks an empty
  * place. A lookup allocates nothing. It doubles up to `entriesMax`, then refuses; entries are never removed one by one.
  *
  * ```
@@ -34,6 +35,7 @@ export class UidTable {
 
   /** The value of a uid, or -1. */
   get(uid: number): number {
+    if (!(uid >= 1)) return -1 // 0 marks an empty place, so it would be found in one
     for (let place = hashUid(uid) & this.#mask; ; place = (place + 1) & this.#mask) {
       const found = this.#uids[place]
       if (found === uid) return this.#values[place] ?? -1
@@ -43,7 +45,8 @@ export class UidTable {
 
   /** Sets the value (>= 0) of a uid (>= 1); false when the table is full. */
   set(uid: number, value: number): boolean {
-    assert(uid >= 1, `uid ${uid} is not positive`)
+    assert(uid >= 1, 'a uid is at least 1')
+    assert(value >= 0 && value <= VALUE_MAX, 'the value of a uid is from 0 to 2^31 - 1')
     let place = this.#placeOf(uid)
     if (this.#uids[place] === 0) {
       if (this.#size >= this.entriesMax) return false

@@ -20,3 +20,11 @@ export interface LimitState {
  * would be. A refused try takes nothing, so that no key is blocked for ever.
  */
 export type LimitStep = (state: LimitState, now: number) => number
+
+/** Share of a unit by which sums of fractions may miss: a unit that came back in many small parts is still a whole one. */
+export const ROUNDING = 1e-9
+
+/** The window of a limit in whole ms, at least 1: times of day and fractions of a ms do not go together in a double. */
+export function windowMsOf({ seconds }: LimitSettings): number {
+  return Math.max(1, Math.round(seconds * 1000))
+}

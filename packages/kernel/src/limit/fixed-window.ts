@@ -1,8 +1,9 @@
-import type { LimitSettings, LimitStep } from './algorithm.ts'
+import { type LimitSettings, type LimitStep, windowMsOf } from './algorithm.ts'
 
 /** At most `maxCount` in each window of `seconds`; windows are aligned to the epoch. State: `at` window, `a` count. */
-export function fixedWindow({ seconds, maxCount }: LimitSettings): LimitStep {
-  const windowMs = seconds * 1000
+export function fixedWindow(settings: LimitSettings): LimitStep {
+  const { maxCount } = settings
+  const windowMs = windowMsOf(settings)
   return (state, now) => {
     const window = Math.floor(now / windowMs)
     if (state.at !== window) {

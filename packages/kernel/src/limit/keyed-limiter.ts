@@ -1,6 +1,7 @@
 import { assert } from '../errors.ts'
 import type { LimitSettings, LimitState, LimitStep } from './algorithm.ts'
 import { fixedWindow } from './fixed-window.ts'
+import { KeyTable, NO_PLACE } from './key-table.ts'
 import { leakyBucket } from './leaky-bucket.ts'
 import { slidingWindow } from './sliding-window.ts'
 import { tokenBucket } from './token-bucket.ts'
@@ -20,43 +21,77 @@ const ALGORITHMS: Readonly<Record<LimitSettings['algorithm'], (settings: LimitSe
   'token-bucket': tokenBucket,
 }
 
-/** The pure step of a limit. */
+/** The pure step of a limit. A limit that could never let anybody through is a bug of whoever made it. */
 export function limitStep(settings: LimitSettings): LimitStep {
-  return ALGORITHMS[settings.algorithm](settings)
+  const { algorithm, seconds, maxCount, burst = maxCount } = settings
+  assert(seconds > 0 && seconds < Number.POSITIVE_INFINITY, `limit over ${seconds} seconds`)
+  assert(maxCount >= 1 && burst >= 1, `limit of ${maxCount} with burst ${burst} lets nobody through`)
+  return ALGORITHMS[algorithm](settings)
 }
 
 /**
- * Makes a limiter that remembers at most `keysMax` keys. At the limit the key that was used longest ago is forgotten
- * (a Map keeps insertion order; a used key is put back at the end): spraying keys costs the sprayer its own memory,
- * and a forgotten key starts afresh, so nobody is blocked for ever.
+ * Makes a limiter that remembers at most `keysMax` keys. At the limit the key that was used longest ago is forgotten:
+ * spraying keys costs the sprayer its own memory, and a forgotten key starts afresh, so nobody is blocked for ever.
+ * An access of a known key allocates nothing.
  */
 export function createLimiter(settings: LimitSettings & { keysMax: number }): KeyedLimiter {
-  assert(settings.keysMax > 0, `limiter with ${settings.keysMax} keys`)
+  assert(settings.keysMax >= 1, `limiter with ${settings.keysMax} keys`)
   const step = limitStep(settings)
-  const states = new Map<number | string, LimitState>()
-  let evicted = 0
+  const keys = new KeyTable(Math.floor(settings.keysMax))
+  const states = new StateColumns(keys.places)
   return {
     take(key, now) {
-      let state = states.get(key)
-      if (state) states.delete(key)
-      else {
-        if (states.size >= settings.keysMax) {
-          for (const oldest of states.keys()) {
-            states.delete(oldest)
-            break
-          }
-          evicted++
-        }
-        state = { at: 0, a: 0, b: 0 }
+      let place = keys.use(key)
+      if (place === NO_PLACE) {
+        place = keys.add(key)
+        states.clear(place, keys.places)
       }
-      states.set(key, state)
-      return step(state, now)
+      const state = states.load(place)
+      const waitMs = step(state, now)
+      states.save(place)
+      return waitMs
     },
     get size() {
-      return states.size
+      return keys.size
     },
     get evicted() {
-      return evicted
+      return keys.evicted
     },
+  }
+}
+
+const FIELDS = 3
+
+/** The states of all keys in one typed array; the one in work is copied into an object that is used again and again. */
+class StateColumns {
+  #values: Float64Array
+  readonly #state: LimitState = { at: 0, a: 0, b: 0 }
+
+  constructor(places: number) {
+    this.#values = new Float64Array(places * FIELDS)
+  }
+
+  load(place: number): LimitState {
+    const at = place * FIELDS
+    this.#state.at = this.#values[at] ?? 0
+    this.#state.a = this.#values[at + 1] ?? 0
+    this.#state.b = this.#values[at + 2] ?? 0
+    return this.#state
+  }
+
+  save(place: number): void {
+    const at = place * FIELDS
+    this.#values[at] = this.#state.at
+    this.#values[at + 1] = this.#state.a
+    this.#values[at + 2] = this.#state.b
+  }
+
+  clear(place: number, places: number): void {
+    if (places * FIELDS > this.#values.length) {
+      const values = this.#values
+      this.#values = new Float64Array(places * FIELDS)
+      this.#values.set(values)
+    }
+    this.#values.fill(0, place * FIELDS, (place + 1) * FIELDS)
   }
 }

@@ -1,4 +1,4 @@
-import type { LimitSettings, LimitStep } from './algorithm.ts'
+import { type LimitSettings, type LimitStep, ROUNDING, windowMsOf } from './algorithm.ts'
 
 /**
  * At most about `maxCount` in any `seconds`, by two counters: the last window's count fades as the present one goes on
@@ -9,8 +9,9 @@ import type { LimitSettings, LimitStep } from './algorithm.ts'
  *   |───────────|───▒▒▒|        estimate = b x (1 - elapsed share) + a
  * ```
  */
-export function slidingWindow({ seconds, maxCount }: LimitSettings): LimitStep {
-  const windowMs = seconds * 1000
+export function slidingWindow(settings: LimitSettings): LimitStep {
+  const { maxCount } = settings
+  const windowMs = windowMsOf(settings)
   return (state, now) => {
     const window = Math.floor(now / windowMs)
     if (window !== state.at) {
@@ -18,19 +19,20 @@ export function slidingWindow({ seconds, maxCount }: LimitSettings): LimitStep {
       state.a = 0
       state.at = window
     }
-    const elapsed = (now - window * windowMs) / windowMs
-    if (state.b * (1 - elapsed) + state.a + 1 <= maxCount) {
+    const share = (now - window * windowMs) / windowMs
+    if (state.b * (1 - share) + state.a + 1 <= maxCount + ROUNDING) {
       state.a++
       return 0
     }
-    return Math.max(1, Math.ceil(waitMs(state.a, state.b, elapsed)))
-
-    function waitMs(count: number, before: number, share: number): number {
-      // In this window the old count fades until before x (1 - share) = maxCount - 1 - count; else in the next one,
-      // where the present count has become the old one.
-      const room = maxCount - 1 - count
-      if (room >= 0 && before > 0) return (1 - room / before - share) * windowMs
-      return (1 - share + Math.max(0, 1 - (maxCount - 1) / count)) * windowMs
-    }
+    return Math.max(1, Math.ceil((shareOfPass(state.a, state.b, maxCount) - share - ROUNDING) * windowMs))
   }
+}
+
+/**
+ * When the next access passes, in windows from the start of the present one: in it, once the count before has faded to
+ * the room that is left; else in the next one, where the present count is the one that fades.
+ */
+function shareOfPass(count: number, before: number, maxCount: number): number {
+  const room = maxCount - 1 - count
+  return room >= 0 ? 1 - room / before : 2 - (maxCount - 1) / count
 }
