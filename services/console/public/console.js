@@ -1,0 +1,314 @@
+/** The operator's page: signs in, follows the stream, shows it. What master says is written as text, never as markup. */
+
+const STALE_MS = 3_000
+const RETRY_MS = 2_000
+/** What an operator may do in each state; `loud` ones ask before. */
+const ACTIONS = {
+  scheduled: ['preload', 'reset'],
+  preloading: ['arm', 'close'],
+  armed: ['open', 'close'],
+  open: ['pause', 'close'],
+  paused: ['resume', 'close'],
+  closed: ['archive'],
+}
+const LOUD = ['close', 'archive', 'reset', 'open']
+const TONES = {
+  ...{ open: 'good', releasing: 'good', tapering: 'good', trickling: 'good' },
+  ...{ paused: 'warn', exhausted: 'warn', preloading: 'warn', armed: 'warn', soldOut: 'bad' },
+}
+const STATE_NAMES = { soldOut: 'sold out' }
+
+const byId = (id) => document.getElementById(id)
+const session = { csrf: '', role: 'viewer' }
+let stream
+let lastAt = 0
+let clockOffsetMs = 0
+
+byId('sign-in').addEventListener('submit', (event) => {
+  event.preventDefault()
+  void signIn()
+})
+byId('sign-out').addEventListener('click', () => void signOut())
+setInterval(checkAge, 500)
+void resume()
+
+/** Goes on with the session that the cookie holds, if it does. */
+async function resume() {
+  const answer = await call('GET', 'session')
+  if (answer.ok) enter(answer.body)
+  else if (answer.status === 401) showSignIn()
+  else setTimeout(resume, RETRY_MS)
+}
+
+async function signIn() {
+  const [name, password] = [byId('name').value, byId('password').value]
+  const answer = await call('POST', 'login', { name, password })
+  byId('sign-in-problem').textContent = answer.ok ? '' : problemText(answer)
+  if (!answer.ok) return byId('password').select()
+  byId('password').value = ''
+  enter({ name, role: 'operator', ...answer.body })
+}
+
+async function signOut() {
+  await call('POST', 'logout')
+  leave()
+}
+
+function enter({ name, role, csrf }) {
+  Object.assign(session, { csrf, role })
+  byId('who').textContent = `${name} (${role})`
+  for (const id of ['who', 'sign-out', 'live']) byId(id).hidden = false
+  byId('sign-in').hidden = true
+  follow()
+}
+
+function leave() {
+  stream?.close()
+  stream = undefined
+  for (const id of ['who', 'sign-out', 'live']) byId(id).hidden = true
+  showSignIn()
+}
+
+function showSignIn() {
+  badge(byId('link'), 'not connected', 'quiet')
+  byId('sign-in').hidden = false
+  byId('password').focus()
+}
+
+/** The browser repeats by itself when the link breaks; not when the answer is an error, as after the session's end. */
+function follow() {
+  stream?.close()
+  stream = new EventSource('/admin/v1/stream')
+  stream.addEventListener('sale', ({ data }) => show(JSON.parse(data)))
+  stream.addEventListener('error', async ({ target }) => {
+    if (target.readyState !== EventSource.CLOSED || target !== stream) return
+    const answer = await call('GET', 'session')
+    if (answer.status === 401) leave()
+    else setTimeout(() => target === stream && follow(), RETRY_MS)
+  })
+}
+
+function checkAge() {
+  if (stream === undefined || byId('live').hidden) return
+  const ageMs = performance.now() - lastAt
+  if (lastAt === 0) badge(byId('link'), 'connecting', 'warn')
+  else if (ageMs > STALE_MS) badge(byId('link'), `stale: last heard ${Math.round(ageMs / 1000)} s ago`, 'bad')
+}
+
+function show(frame) {
+  lastAt = performance.now()
+  clockOffsetMs = frame.at - Date.now()
+  if (frame.isRedisReady) badge(byId('link'), 'live', 'good')
+  else badge(byId('link'), 'Redis is away: no figures', 'bad')
+  keyed(byId('violations').querySelector('ul'), frame.violations, (text) => text, makeItem, setText)
+  byId('violations').hidden = frame.violations.length === 0
+  byId('no-sales').hidden = frame.activities.length > 0
+  const newestFirst = [...frame.activities].reverse()
+  keyed(byId('sales'), newestFirst, ({ id }) => id, makeSale, setSale)
+  keyed(byId('nodes'), frame.nodes, ({ id }) => id, makeNode, setNode)
+}
+
+function makeSale(sale) {
+  const node = element('article', 'card sale', { 'aria-labelledby': `sale-${sale.id}` })
+  const head = element('div', 'sale-head')
+  const title = element('h3', '', { id: `sale-${sale.id}` })
+  head.append(title, element('span', 'badge state'), element('span', 'badge ledger'), element('span', 'times'))
+  head.append(element('div', 'actions'))
+  const columns = [
+    ['Product', ''],
+    ['State', ''],
+    ['Sold, held, free', 'bar-cell'],
+    ['Sold', 'number'],
+    ['Held', 'number'],
+    ['Free', 'number'],
+    ['Stock', 'number'],
+    ['Tokens out', 'number'],
+    ['Pace /s', 'number'],
+  ]
+  const row = element('tr')
+  for (const [text, name] of columns) row.append(cell('th', name, text, { scope: 'col' }))
+  const table = element('table', 'skus')
+  const [thead, tbody] = [element('thead'), element('tbody')]
+  thead.append(row)
+  table.append(thead, tbody)
+  const scroll = element('div', 'scroll', { role: 'region', tabindex: '0', 'aria-labelledby': `sale-${sale.id}` })
+  scroll.append(table)
+  node.append(head, element('p', 'waiting'), scroll)
+  return node
+}
+
+function setSale(node, sale) {
+  text(node, 'h3', `${sale.title} (activity ${sale.id})`)
+  tell(node, sale.state, `${sale.title}: ${stateName(sale.state)}`)
+  badge(node.querySelector('.state'), stateName(sale.state), TONES[sale.state] ?? 'quiet')
+  const ledger = node.querySelector('.ledger')
+  ledger.hidden = sale.ledger !== 'rebuilding'
+  badge(ledger, 'ledger is being rebuilt: no sales', 'bad')
+  text(node, '.times', timesOf(sale))
+  const waiting = node.querySelector('.waiting')
+  waiting.hidden = sale.waitingFor.length === 0
+  setText(waiting, `The opening waits for: ${sale.waitingFor.join(', ')}`)
+  const actions = session.role === 'viewer' ? [] : (ACTIONS[sale.state] ?? [])
+  keyed(
+    node.querySelector('.actions'),
+    actions,
+    (name) => name,
+    (name) => makeAction(sale, name),
+    () => undefined,
+  )
+  keyed(node.querySelector('tbody'), sale.skus, ({ id }) => id, makeSku, setSku)
+}
+
+function makeAction(sale, name) {
+  const button = element('button', 'quiet', { type: 'button' })
+  button.textContent = `${name[0].toUpperCase()}${name.slice(1)}`
+  button.addEventListener('click', async () => {
+    if (LOUD.includes(name) && !confirm(`Really ${name} "${sale.title}"?`)) return
+    button.disabled = true
+    const answer = await call('POST', `activities/${sale.id}/actions/${name}`)
+    button.disabled = false
+    byId('problem').textContent = answer.ok ? '' : `${name}: ${problemText(answer)}`
+  })
+  return button
+}
+
+function makeSku() {
+  const row = element('tr')
+  const state = element('td')
+  state.append(element('span', 'badge state'))
+  const bar = element('div', 'bar', { role: 'img' })
+  bar.append(element('span', 'sold'), element('span', 'held'), element('span', 'free'))
+  const barCell = element('td', 'bar-cell')
+  barCell.append(bar)
+  row.append(cell('th', 'title', '', { scope: 'row' }), state, barCell)
+  for (const name of ['n-sold', 'n-held', 'n-free', 'n-stock', 'n-tokens', 'n-pace'])
+    row.append(cell('td', `number ${name}`))
+  return row
+}
+
+function setSku(row, sku) {
+  text(row, '.title', sku.title)
+  tell(row, sku.state, `${sku.title}: ${stateName(sku.state)}`)
+  badge(row.querySelector('.state'), stateName(sku.state), TONES[sku.state] ?? 'quiet')
+  const whole = Math.max(1, sku.stock)
+  for (const part of ['sold', 'held', 'free'])
+    row.querySelector(`.${part}`).style.width = `${(sku[part] / whole) * 100}%`
+  const label = `${sku.sold} sold, ${sku.held} held, ${sku.free} free of ${sku.stock}`
+  row.querySelector('.bar').setAttribute('aria-label', label)
+  const numbers = { sold: sku.sold, held: sku.held, free: sku.free, stock: sku.stock, tokens: sku.outstanding }
+  for (const [name, value] of Object.entries(numbers)) text(row, `.n-${name}`, value.toLocaleString('en'))
+  text(row, '.n-pace', sku.pacePerSecond === null ? 'no pace' : sku.pacePerSecond.toLocaleString('en'))
+}
+
+function makeNode() {
+  const row = element('tr')
+  row.append(cell('th', 'id', '', { scope: 'row' }), cell('td', 'role'), cell('td', 'address'))
+  row.append(cell('td', 'number revision'), cell('td', 'digest'), cell('td', 'number age'))
+  return row
+}
+
+function setNode(row, node) {
+  const isSilent = node.ageMs > STALE_MS
+  row.classList.toggle('silent', isSilent)
+  const ageText = `${(node.ageMs / 1000).toFixed(1)} s ago${isSilent ? ' (silent)' : ''}`
+  const values = { id: node.id, role: node.role, address: node.address, revision: node.revision, digest: node.digest }
+  for (const [name, value] of Object.entries({ ...values, age: ageText })) text(row, `.${name}`, String(value))
+}
+
+/** Says a change of state aloud, once; the first state is not news. */
+function tell(node, state, sentence) {
+  if (node.dataset.state !== undefined && node.dataset.state !== state) byId('news').textContent = sentence
+  node.dataset.state = state
+}
+
+function timesOf({ state, opensAt, closesAt }) {
+  const now = Date.now() + clockOffsetMs
+  if (['scheduled', 'preloading', 'armed'].includes(state))
+    return opensAt > now ? `opens in ${spanOf(opensAt - now)}` : `was due ${spanOf(now - opensAt)} ago`
+  if (state === 'open' || state === 'paused')
+    return `open for ${spanOf(now - opensAt)}, closes in ${spanOf(closesAt - now)}`
+  return `opened ${new Date(opensAt).toLocaleString()}`
+}
+
+function spanOf(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  const [days, hours] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24]
+  if (days > 0) return `${days} d ${hours} h`
+  const parts = [hours, Math.floor(seconds / 60) % 60, seconds % 60]
+  return parts.map((part) => String(part).padStart(2, '0')).join(':')
+}
+
+function stateName(state) {
+  return STATE_NAMES[state] ?? state
+}
+
+/** Children of a list by key: those that stay keep their element, and with it the focus. */
+function keyed(parent, items, keyOf, make, set) {
+  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]))
+  let last
+  for (const item of items) {
+    const key = String(keyOf(item))
+    const child = known.get(key) ?? make(item)
+    known.delete(key)
+    child.dataset.key = key
+    const place = last === undefined ? parent.firstElementChild : last.nextElementSibling
+    if (place !== child) parent.insertBefore(child, place)
+    set(child, item)
+    last = child
+  }
+  for (const child of known.values()) child.remove()
+}
+
+function element(tag, className = '', attributes = {}) {
+  const node = document.createElement(tag)
+  if (className !== '') node.className = className
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
+  return node
+}
+
+function cell(tag, className, content = '', attributes = {}) {
+  const node = element(tag, className, attributes)
+  node.textContent = content
+  return node
+}
+
+function makeItem() {
+  return element('li')
+}
+
+function setText(node, value) {
+  if (node.textContent !== value) node.textContent = value
+}
+
+function text(parent, selector, value) {
+  setText(parent.querySelector(selector), value)
+}
+
+function badge(node, value, tone) {
+  setText(node, value)
+  node.dataset.tone = tone
+}
+
+function problemText({ status, body }) {
+  if (status === 0) return 'master does not answer'
+  if (status === 429) return `too many tries, wait ${Math.ceil((body.retryAfterMs ?? 60_000) / 1000)} s`
+  return body.detail ?? body.errors?.join('; ') ?? body.title ?? `answer ${status}`
+}
+
+/** One call; what fails comes back as status 0. */
+async function call(method, path, body) {
+  try {
+    const answer = await fetch(`/admin/v1/${path}`, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(session.csrf === '' ? {} : { 'x-csrf-token': session.csrf }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const content = await answer.text()
+    return { ok: answer.ok, status: answer.status, body: content === '' ? {} : JSON.parse(content) }
+  } catch {
+    return { ok: false, status: 0, body: {} }
+  }
+}
