@@ -6,17 +6,21 @@ import { type Logger as Pino, pino } from 'pino'
 const LEVELS = ['debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const SECRET_FIELDS = ['token', 'session', 'authorization', 'cookie', 'password', 'secret', 'uid', 'ticket', 'idToken']
 
+/** Where lines go other than standard output. */
+export interface LogSink {
+  write(line: string): void
+}
+
 /** Makes the logger of a service; an unknown level is `info`. Fields that hold secrets or whole uids are replaced. */
-export function createLogger({ service, level }: { service: string; level: string }): Logger {
+export function createLogger({ service, level }: { service: string; level: string }, sink?: LogSink): Logger {
   const paths = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`])
-  return adapt(
-    pino({
-      level: LEVELS.includes(level) ? level : 'info',
-      base: { service, pid: process.pid },
-      redact: { paths, censor: '***' },
-      formatters: { level: (label) => ({ level: label }) },
-    }),
-  )
+  const options = {
+    level: LEVELS.includes(level) ? level : 'info',
+    base: { service, pid: process.pid },
+    redact: { paths, censor: '***' },
+    formatters: { level: (label: string) => ({ level: label }) },
+  }
+  return adapt(sink === undefined ? pino(options) : pino(options, sink))
 }
 
 function adapt(target: Pino): Logger {

@@ -80,7 +80,12 @@ export const setting = {
     if (['off', 'false', '0', ''].includes(text)) return false
     throw new Error('on or off')
   }),
-  list: declare('comma-separated list', (text) => text.split(',').filter((item) => item !== '')),
+  list: declare('comma-separated list', (text) =>
+    text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  ),
   /** A secret: also from the file that `<VARIABLE>_FILE` names; its default works only with BIGTAP_DEV=on. */
   secret: (variable: string, declaration: Declaration<string>): Setting<string> => ({
     ...declare('secret', readSecret)(variable, declaration),
@@ -144,6 +149,10 @@ function readOne(
     else if (one.initial === undefined && !one.isOptional) errors.push(`${one.variable} must be given: ${one.doc}`)
     return one.initial
   }
+  if (one.isSecret && text === one.initial && !isDev) {
+    errors.push(`${one.variable} must not be the default that everybody knows`)
+    return undefined
+  }
   try {
     return one.read(text)
   } catch (error) {
@@ -153,13 +162,14 @@ function readOne(
   }
 }
 
+/** An empty text is as good as none: compose files pass on what is not set as ''. */
 function textOf(
   one: Setting<unknown>,
   env: Readonly<Record<string, string | undefined>>,
   errors: string[],
 ): string | undefined {
   const file = one.isSecret ? env[`${one.variable}_FILE`] : undefined
-  if (file === undefined) return env[one.variable]
+  if (file === undefined || file === '') return env[one.variable] || undefined
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (error) {
@@ -177,5 +187,6 @@ function readSecret(text: string): string {
 
 /** A connection URL carries its password with it. */
 function hasSecret(one: Setting<unknown>, value: unknown): boolean {
+  if (value === undefined) return false
   return one.isSecret || (typeof value === 'string' && /^[a-z]+:\/\/[^/]*:[^/]*@/.test(value))
 }
