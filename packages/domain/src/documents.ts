@@ -1,7 +1,7 @@
 /** The documents of the catalog: what a sale is, as JSON. Each parser refuses a bad document whole, with all errors. */
 
 import { SLOT_COUNT } from '@bigtap/kernel'
-import { Fields, type Parsed } from './checks.ts'
+import { Fields, type Parsed, show } from './checks.ts'
 import type { ActivityId, SkuId } from './ids.ts'
 
 /** How much one buyer may buy in an activity; units are limited by the SKU's `limitPerBuyer`. */
@@ -128,8 +128,12 @@ export const SKUS_MAX = 1_000
 
 const TITLE_LENGTH_MAX = 200
 const URL_LENGTH_MAX = 500
+const CURRENCY = /^[A-Z]{3}$/
+// Shown in pages: no other scheme, and none that a leading `//` would borrow.
+const IMAGE_URL = new RegExp(`^(?=.{0,${URL_LENGTH_MAX}}$)(?:https?://[^\\s"'<>]+|/(?!/)[^\\s"'<>]*)?$`)
 const LIMITS_MAX = 16
 const NODES_MAX = 256
+const ADDRESS = /^[^:\s]+:(\d{1,5})$/
 const PACE_MAX = 1_000_000
 const PRICE_MAX = 1_000_000_000
 
@@ -168,8 +172,8 @@ export function parseReservation(value: unknown, path = ''): Parsed<ReservationD
     opensAt: fields.time('opensAt'),
     closesAt: fields.time('closesAt'),
   }
-  if (doc.closesAt < doc.opensAt)
-    fields.errors.push(`${path}: closesAt ${doc.closesAt} is before opensAt ${doc.opensAt}`)
+  const isNever = doc.required ? doc.closesAt <= doc.opensAt : doc.closesAt < doc.opensAt
+  if (isNever) fields.errors.push(`${path}: closesAt ${doc.closesAt} is not after opensAt ${doc.opensAt}`)
   return fields.done(doc)
 }
 
@@ -189,6 +193,7 @@ export function parseActivityDoc(value: unknown): Parsed<ActivityDoc> {
     accessLimits: fields.list('accessLimits', LIMITS_MAX, parseAccessLimit),
   }
   if (doc.closesAt <= doc.opensAt) fields.errors.push(`closesAt ${doc.closesAt} is not after opensAt ${doc.opensAt}`)
+  if (hasTwice(doc.skuIds)) fields.errors.push('skuIds names a product twice')
   return fields.done(doc)
 }
 
@@ -200,8 +205,13 @@ export function parseSkuDoc(value: unknown): Parsed<SkuDoc> {
     activityId: fields.id('activityId'),
     title: fields.text('title', TITLE_LENGTH_MAX),
     priceCents: fields.number('priceCents', { min: 0, max: PRICE_MAX }),
-    currency: fields.text('currency', 3),
-    imageUrl: fields.text('imageUrl', URL_LENGTH_MAX, ''),
+    currency: fields.textLike('currency', CURRENCY, 'three capital letters (ISO 4217)'),
+    imageUrl: fields.textLike(
+      'imageUrl',
+      IMAGE_URL,
+      `an http(s) address or a path of at most ${URL_LENGTH_MAX} characters`,
+      '',
+    ),
     stock: fields.number('stock', { min: 0, max: STOCK_MAX }),
     limitPerBuyer: fields.number('limitPerBuyer', { min: 1, max: 1_000, initial: 1 }),
     policy: fields.nested('policy', parsePolicy, DEFAULT_POLICY),
@@ -234,6 +244,7 @@ export function parseSlotTableDoc(value: unknown): Parsed<SlotTableDoc> {
     owners: fields.list('owners', SLOT_COUNT, readOwner),
   }
   if (doc.owners.length !== SLOT_COUNT) fields.errors.push(`owners has ${doc.owners.length} entries, not ${SLOT_COUNT}`)
+  if (hasTwice(doc.nodes.map(({ id }) => id))) fields.errors.push('nodes names a node twice')
   const stray = doc.owners.find((owner) => owner >= doc.nodes.length)
   if (stray !== undefined) fields.errors.push(`owner ${stray} is not one of ${doc.nodes.length} nodes`)
   return fields.done(doc)
@@ -242,17 +253,21 @@ export function parseSlotTableDoc(value: unknown): Parsed<SlotTableDoc> {
 function readNode(value: unknown, path: string): Parsed<{ id: string; address: string }> {
   const fields = new Fields(value, path)
   const node = { id: fields.text('id', 64), address: fields.text('address', 128) }
-  if (!/^[^:\s]+:\d{1,5}$/.test(node.address))
-    fields.errors.push(`${path}.address must be host:port, not ${node.address}`)
+  const port = Number(ADDRESS.exec(node.address)?.[1])
+  if (!(port >= 1 && port <= 65_535)) fields.errors.push(`${path}.address must be host:port, not ${show(node.address)}`)
   return fields.done(node)
 }
 
 function readOwner(value: unknown, path: string): Parsed<number> {
   const isGood = Number.isInteger(value) && (value as number) >= 0 && (value as number) < NODES_MAX
-  return isGood ? { ok: true, value: value as number } : { ok: false, errors: [`${path} is ${String(value)}`] }
+  return isGood ? { ok: true, value: value as number } : { ok: false, errors: [`${path} is ${show(value)}`] }
 }
 
 function readId(value: unknown, path: string): Parsed<number> {
   const isGood = Number.isSafeInteger(value) && (value as number) >= 1
-  return isGood ? { ok: true, value: value as number } : { ok: false, errors: [`${path} is ${String(value)}`] }
+  return isGood ? { ok: true, value: value as number } : { ok: false, errors: [`${path} is ${show(value)}`] }
+}
+
+function hasTwice(values: readonly unknown[]): boolean {
+  return new Set(values).size < values.length
 }

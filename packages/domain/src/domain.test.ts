@@ -2,15 +2,20 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ACTIVITY_EVENTS, ACTIVITY_TABLE, activityStep, isSelling } from './activity-machine.ts'
+import type { Parsed } from './checks.ts'
 import { PROBLEM_STATUS, problemBody } from './codes.ts'
-import { machinesDocument } from './diagrams.ts'
+import { FIGURES_ARROWS, machinesDocument } from './diagrams.ts'
 import {
   ACTIVITY_STATES,
   DEFAULT_POLICY,
+  NO_RESERVATION,
+  parseAccessLimit,
   parseActivityDoc,
   parsePolicy,
+  parseReservation,
   parseSkuDoc,
   parseSlotTableDoc,
+  parseStatusDoc,
 } from './documents.ts'
 import { checkInvariants, NO_FIGURES } from './figures.ts'
 import { isOrderId, orderIdOf, parseId } from './ids.ts'
@@ -35,7 +40,15 @@ const activity = {
   rule: 'once-per-product',
   skuIds: [1],
 }
+const limit = { scope: 'uid', algorithm: 'token-bucket', seconds: 1, maxCount: 5 }
+const status = { activityId: 1, skuId: 1, soldOut: false, exhausted: false, free: 1, held: 0, sold: 0, at: 1 }
+const slots = (...nodes: { id: string; address: string }[]) => ({ epoch: 1, nodes, owners: Array(1_024).fill(0) })
 const sku = { id: 1, activityId: 1, title: 'phone', priceCents: 1, currency: 'CNY', stock: 10 }
+
+/** Good documents with one field replaced by anything. */
+const broken = fc
+  .tuple(fc.constantFrom(activity, sku, DEFAULT_POLICY), fc.nat(9), fc.anything({ withBigInt: true }))
+  .map(([good, n, bad]) => ({ ...good, [Object.keys(good)[n] ?? 'id']: bad }))
 
 describe('documents', () => {
   test('what is left out has its default', () => {
@@ -56,7 +69,7 @@ describe('documents', () => {
     })
 
     expect(parsed.ok ? [] : parsed.errors).toEqual([
-      'title must be a text of 1 to 200 characters, not null',
+      'title must be a printable text of 1 to 200 characters, not null',
       'priceCents must be a whole number from 0 to 1000000000, not 1e+300',
       'stock must be a whole number from 0 to 10000000, not -1',
       'policy.taperAt must be a number from 0 to 1, not 7',
@@ -66,7 +79,7 @@ describe('documents', () => {
 
   test('whatever comes, a parser answers and never throws', () => {
     fc.assert(
-      fc.property(fc.anything(), (value) => {
+      fc.property(fc.oneof(fc.anything({ withBigInt: true, withNullPrototype: true }), broken), (value) => {
         for (const parse of [parseActivityDoc, parseSkuDoc, parsePolicy, parseSlotTableDoc]) {
           const parsed = parse(value)
           expect(parsed.ok || parsed.errors.length > 0).toBe(true)
@@ -83,6 +96,47 @@ describe('documents', () => {
     expect(parseSlotTableDoc({ epoch: 1, nodes, owners: Array(1_023).fill(0) }).ok).toBe(false)
     expect(parseSlotTableDoc({ epoch: 1, nodes, owners: Array(1_024).fill(1) }).ok).toBe(false)
   })
+})
+
+test.each([
+  ['a field with a default is null', parseSkuDoc, { ...sku, limitPerBuyer: null }],
+  ['a policy is null', parseSkuDoc, { ...sku, policy: null }],
+  ['a list is null', parseActivityDoc, { ...activity, skuIds: null }],
+  ['a title would break the database', parseSkuDoc, { ...sku, title: 'pho\0ne' }],
+  ['a title is half a character', parseSkuDoc, { ...sku, title: '\ud800' }],
+  ['a picture is a script', parseSkuDoc, { ...sku, imageUrl: 'javascript:alert(1)' }],
+  ['a picture lies on a borrowed host', parseSkuDoc, { ...sku, imageUrl: '//evil.example/a.png' }],
+  ['a picture breaks out of its attribute', parseSkuDoc, { ...sku, imageUrl: '/a.png" onerror="x' }],
+  ['a picture has no end', parseSkuDoc, { ...sku, imageUrl: `/${'a'.repeat(500)}` }],
+  ['a currency is none', parseSkuDoc, { ...sku, currency: 'cny' }],
+  ['a number is not finite', parsePolicy, { taperAt: Number.NaN }],
+  ['a number is a bigint', parseSkuDoc, { ...sku, stock: 1n }],
+  ['a product is named twice', parseActivityDoc, { ...activity, skuIds: [1, 1] }],
+  ['an id is beyond 2^53 - 1', parseActivityDoc, { ...activity, skuIds: [2 ** 53] }],
+  ['nobody could ever reserve', parseReservation, { required: true, opensAt: 5, closesAt: 5 }],
+  ['a bucket lets nobody through', parseAccessLimit, { ...limit, burst: 0 }],
+  ['a status counts less than nothing', parseStatusDoc, { ...status, free: -1 }],
+  ['a port does not exist', parseSlotTableDoc, slots({ id: 'm', address: '127.0.0.1:65536' })],
+  ['a node is named twice', parseSlotTableDoc, slots({ id: 'm', address: 'a:1' }, { id: 'm', address: 'b:1' })],
+] as const)('a document is refused when %s', (_, parse: (value: unknown) => Parsed<unknown>, value: unknown) => {
+  const parsed = parse(value)
+  expect(parsed.ok ? 'accepted' : parsed.errors.length).toBeGreaterThanOrEqual(1)
+})
+
+test('the good documents beside them are accepted', () => {
+  const picture = { ...sku, imageUrl: 'https://img.example/a.png?w=1' }
+  for (const parsed of [
+    ...[parseAccessLimit({ ...limit, burst: 1 }), parseAccessLimit(limit), parseStatusDoc(status)],
+    ...[parseSkuDoc(picture), parseSkuDoc({ ...sku, title: '小米手机 📱', imageUrl: '/a.png' })],
+    ...[parseReservation({ required: true, opensAt: 1, closesAt: 2 }), parseReservation(NO_RESERVATION)],
+    parseSlotTableDoc(slots({ id: 'm', address: 'middle-1:8300' })),
+  ])
+    expect(parsed).toMatchObject({ ok: true })
+})
+
+test('what a parser accepts, it accepts again unchanged: nothing grows or fades on its way through the catalog', () => {
+  const first = parseActivityDoc({ ...activity, accessLimits: [limit], reservation: NO_RESERVATION })
+  expect(first.ok && parseActivityDoc(JSON.parse(JSON.stringify(first.value)))).toEqual(first)
 })
 
 describe('activity machine', () => {
@@ -147,6 +201,17 @@ describe('release machine', () => {
     )
   })
 
+  test('the figures lead to the states of the diagram, and to no other', () => {
+    const reached = new Set<string>()
+    const policy = { ...DEFAULT_POLICY, taperAt: 0.5, trickleAt: 3 }
+    for (const [free, held, pool] of [...[30, 10, 3, 0].map((free) => [free, 0, 1]), [0, 1, 1], [30, 0, 0]] as const)
+      reached.add(
+        stateByFigures({ ...NO_FIGURES, stock: 40, free: free ?? 0, held: held ?? 0, pool: pool ?? 0 }, policy),
+      )
+
+    expect([...reached].sort()).toEqual(FIGURES_ARROWS.map(([next]) => next).sort())
+  })
+
   test('the release slows down as the stock goes, and opens again when units return', () => {
     const policy = { ...DEFAULT_POLICY, taperAt: 0.2, trickleAt: 5 }
     const at = (free: number, held = 0) =>
@@ -185,6 +250,7 @@ test('invariants name what does not hold', () => {
   expect(checkInvariants({ ...NO_FIGURES, stock: 2, free: 1, held: 1, quota: 2, pool: 1, redeemed: 1 })).toEqual([])
   expect(checkInvariants({ ...NO_FIGURES, stock: 1, free: -1, held: 1, sold: 1 })).toEqual(['free is -1'])
   expect(checkInvariants({ ...NO_FIGURES, stock: 3, free: 1, quota: 1 })).toHaveLength(2)
+  expect(checkInvariants({ ...NO_FIGURES, deadTotal: Number.NaN })).toEqual(['deadTotal is NaN'])
 })
 
 test('ids: whole numbers from 1 to 2^53 - 1, in digits or not; an order id comes from its token', () => {

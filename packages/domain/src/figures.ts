@@ -39,6 +39,7 @@ export function checkInvariants(figures: Figures): string[] {
     found.push(
       `pool ${pool} + leased ${leased} + outstanding ${outstanding} + redeemed ${redeemed} is not quota ${quota}`,
     )
-  for (const [name, value] of Object.entries(figures)) if (value < 0) found.push(`${name} is ${value}`)
+  for (const [name, value] of Object.entries(figures))
+    if (!Number.isSafeInteger(value) || value < 0) found.push(`${name} is ${value}`)
   return found
 }

@@ -1,7 +1,7 @@
 export { ACTIVITY_EVENTS, ACTIVITY_TABLE, type ActivityEvent, activityStep, isSelling } from './activity-machine.ts'
-export { Fields, type NumberBounds, type Parsed } from './checks.ts'
+export { Fields, type NumberBounds, type Parsed, show } from './checks.ts'
 export { PROBLEM_STATUS, type ProblemCode, problemBody, VERDICT, type VerdictCode } from './codes.ts'
-export { diagram, machinesDocument } from './diagrams.ts'
+export { diagram, FIGURES_ARROWS, machinesDocument, pairs } from './diagrams.ts'
 export {
   ACTIVITY_STATES,
   type AccessLimit,
