@@ -12,7 +12,7 @@ import type { CatalogStore, DocumentChange } from '@bigtap/store'
 
 /** Collaborators. `allDocuments` is everything that the fronts should have. */
 export interface PublisherParts {
-  readonly catalog: CatalogStore
+  readonly catalog: Pick<CatalogStore, 'publish' | 'revision' | 'readSince' | 'ensureAbove'>
   readonly logger: Logger
   allDocuments(): DocumentChange[]
   onPublished(revision: number, keys: readonly string[]): void
@@ -55,11 +55,6 @@ export class CatalogPublisher {
     this.#last = Math.max(this.#last, revision)
   }
 
-  /** The revision that stands in Redis now. */
-  foundRevision(): Promise<number> {
-    return this.#parts.catalog.revision()
-  }
-
   queue(changes: readonly DocumentChange[]): void {
     for (const { key, body } of changes) this.#pending.set(key, body)
   }
@@ -100,12 +95,10 @@ export class CatalogPublisher {
 
   /** Was Redis emptied, or did it lose its last writes? Then everything is published again, above the last revision. */
   async reconcile(): Promise<void> {
+    const last = this.#last // a publication may pass the question
     const found = await this.#parts.catalog.revision()
-    if (found >= this.#last) {
-      this.#last = found
-      return
-    }
-    this.#parts.logger.warn({ found, last: this.#last }, 'the catalog in redis is older than what was published')
+    if (found >= last) return this.recall(found)
+    this.#parts.logger.warn({ found, last }, 'the catalog in redis is older than what was published')
     await this.#publishAllAbove()
   }
 
@@ -118,15 +111,16 @@ export class CatalogPublisher {
     const { catalog, onPublished } = this.#parts
     const changes = [...this.#pending].slice(0, CATALOG_LIMITS.changesMax).map(([key, body]) => ({ key, body }))
     for (const { key } of changes) this.#pending.delete(key)
+    const last = this.#last
     const revision = await catalog.publish(changes).catch((error: unknown) => {
       for (const { key, body } of changes) if (!this.#pending.has(key)) this.#pending.set(key, body)
       throw error
     })
-    if (revision <= this.#last) {
+    if (revision <= last) {
       this.queue(changes.filter(({ key }) => !this.#pending.has(key)))
       return this.#publishAllAbove()
     }
-    this.#last = revision
+    this.recall(revision)
     onPublished(
       revision,
       changes.map(({ key }) => key),

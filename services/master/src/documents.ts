@@ -9,12 +9,12 @@ const PUBLISHED: readonly ActivityState[] = ['scheduled', 'preloading', 'armed',
 
 /** All documents of one sale; of a draft or an archived one, their removal. */
 export function documentsOf(sale: Sale): DocumentChange[] {
-  const { activity, skus, statuses } = sale
+  const { activity, skus } = sale
   const isPublished = PUBLISHED.includes(activity.state)
   const body = <T>(doc: T) => (isPublished ? doc : null)
   return [
     ...[...skus.values()].map((sku) => ({ key: skuKey(activity.id, sku.id), body: body(sku) })),
-    ...[...statuses.values()].map((status) => ({ key: statusKey(activity.id, status.skuId), body: body(status) })),
+    ...statusDocuments(sale, isPublished),
     { key: activityKey(activity.id), body: body(activity) },
   ]
 }
@@ -23,4 +23,11 @@ export function documentsOf(sale: Sale): DocumentChange[] {
 export function allDocuments(sales: Iterable<Sale>, slots: SlotTableDoc | undefined): DocumentChange[] {
   const published = [...sales].filter(({ activity }) => PUBLISHED.includes(activity.state)).flatMap(documentsOf)
   return slots === undefined ? published : [{ key: SLOTS_KEY, body: slots }, ...published]
+}
+
+/** A status of before a restart is not known here, and yet it must go with its sale. */
+function statusDocuments({ activity, skus, statuses }: Sale, isPublished: boolean): DocumentChange[] {
+  const key = (skuId: number) => statusKey(activity.id, skuId)
+  if (!isPublished) return [...skus.keys()].map((skuId) => ({ key: key(skuId), body: null }))
+  return [...statuses.values()].map((status) => ({ key: key(status.skuId), body: status }))
 }

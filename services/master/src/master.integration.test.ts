@@ -294,6 +294,24 @@ test('the stream and the console are served', async () => {
   expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
 })
 
+test('without PostgreSQL a sale opens in time, changes are answered 503, and it is stored when it is back', async () => {
+  const { a } = await draft()
+  await act(a, 'schedule')
+  await waitFor('armed', async () => (await stateOf(a)) === 'armed', 4_000)
+  const { dir, port } = postgres
+  await postgres.kill()
+
+  await waitFor('open', async () => (await stateOf(a)) === 'open', 4_000)
+  expect((await act(a, 'pause')).status).toBe(503)
+
+  postgres = await startPostgres({ dir, port })
+  await waitFor('stored', async () => (await db.definitions.getActivity(a).catch(() => undefined))?.state === 'open')
+  await waitFor('audited', async () => {
+    const { entries } = (await operator.call('GET', `audit?subject=activity:${a}`)).body
+    return (entries as { action: string }[] | undefined)?.some(({ action }) => action === 'activity.open')
+  })
+})
+
 test('failed logins are bounded', async () => {
   const stranger = new Operator()
   let last = 0

@@ -76,7 +76,7 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
     ...{ desk, stock, policies: new PolicyDesk(desk), sessions, db, view, stream, logger },
   })
   const lifecycle: Part[] = [
-    { name: 'definitions', ready: () => loader.isLoaded, ...loading(loader, keepers, record) },
+    { name: 'definitions', ready: () => loader.isLoaded, ...loading(loader, keepers, record, logger) },
     { name: 'catalog', ready: () => publisher.isSettled },
     { name: 'admin', start: async () => void (await server.start()), stop: () => server.stop(), limits: limitsOf() },
   ]
@@ -84,13 +84,13 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
 }
 
 /** The keepers begin when everything is loaded; the admin API answers 503 until then. */
-function loading(loader: Loader, keepers: Keepers, record: RecordKeeper): Pick<Part, 'start' | 'stop'> {
+function loading(loader: Loader, keepers: Keepers, record: RecordKeeper, logger: Logger): Pick<Part, 'start' | 'stop'> {
   return {
     start: () => void loader.run().then(() => loader.isLoaded && keepers.start()),
     stop: async () => {
       loader.stop()
       keepers.stop()
-      if (loader.isLoaded) await record.save()
+      if (loader.isLoaded) await record.save().catch((error: unknown) => logger.warn({ error }, 'not all is stored'))
     },
   }
 }

@@ -7,6 +7,11 @@ export const LOGIN_LIMITS = { failuresMax: 10, windowMs: 60_000, addressesMax: 1
 export class LoginGuard {
   readonly #failures = new Map<string, { count: number; endsAt: number }>()
 
+  /** Addresses that are remembered. */
+  get size(): number {
+    return this.#failures.size
+  }
+
   /** How long this address must wait before it may try, ms; 0 when it may. */
   waitMs(address: string, now: number): number {
     const entry = this.#failures.get(address)
