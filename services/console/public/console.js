@@ -122,6 +122,8 @@ function makeSale(sale) {
     ['Held', 'number'],
     ['Free', 'number'],
     ['Stock', 'number'],
+    ['Pool', 'number'],
+    ['Leased', 'number'],
     ['Tokens out', 'number'],
     ['Pace /s', 'number'],
   ]
@@ -181,7 +183,7 @@ function makeSku() {
   const barCell = element('td', 'bar-cell')
   barCell.append(bar)
   row.append(cell('th', 'title', '', { scope: 'row' }), state, barCell)
-  for (const name of ['n-sold', 'n-held', 'n-free', 'n-stock', 'n-tokens', 'n-pace'])
+  for (const name of ['n-sold', 'n-held', 'n-free', 'n-stock', 'n-pool', 'n-leased', 'n-tokens', 'n-pace'])
     row.append(cell('td', `number ${name}`))
   return row
 }
@@ -195,7 +197,8 @@ function setSku(row, sku) {
     row.querySelector(`.${part}`).style.width = `${(sku[part] / whole) * 100}%`
   const label = `${sku.sold} sold, ${sku.held} held, ${sku.free} free of ${sku.stock}`
   row.querySelector('.bar').setAttribute('aria-label', label)
-  const numbers = { sold: sku.sold, held: sku.held, free: sku.free, stock: sku.stock, tokens: sku.outstanding }
+  const { sold, held, free, stock, pool, leased, outstanding: tokens } = sku
+  const numbers = { sold, held, free, stock, pool, leased, tokens }
   for (const [name, value] of Object.entries(numbers)) text(row, `.n-${name}`, value.toLocaleString('en'))
   text(row, '.n-pace', sku.pacePerSecond === null ? 'no pace' : sku.pacePerSecond.toLocaleString('en'))
 }
