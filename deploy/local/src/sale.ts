@@ -20,8 +20,8 @@ const SALE_MS_MAX = 120_000
 const SETTLE_MS_MAX = 40_000
 const SETTLE_EVERY_MS = 250
 const SIGN_IN_MS_MAX = 180_000
-const HOLD_SECONDS = 8
-const TOKEN_SECONDS = 6
+const HOLD_SECONDS = 10
+const TOKEN_SECONDS = 8
 /** The demo sells its stock in about four seconds, so that a person can watch it. */
 const SELL_OUT_SECONDS = 4
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))))

@@ -44,6 +44,18 @@ export interface RunSecrets {
 /** A service's operations port is its port + 1000. */
 export const OPS_OFFSET = 1000
 
+/**
+ * Buyers, services and engines share the cores of one machine, so a call may stand behind all of them: calls get longer
+ * than the 100 ms of a real network, and those who wait are told to come back less often.
+ */
+const ONE_MACHINE = {
+  BIGTAP_REDIS_MS_MAX: '1000',
+  BIGTAP_MIDDLE_REDIS_MS: '1000',
+  BIGTAP_CART_DEADLINE_MS: '2000',
+  BIGTAP_ORDER_DEADLINE_MS: '2000',
+  BIGTAP_MIDDLE_QUEUED_PER_SECOND: '120',
+}
+
 /** Lays the ports out from the base. */
 export function portsOf({ portBase, limiters, middles }: StartOptions): Ports {
   const series = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index)
@@ -119,6 +131,7 @@ function baseEnv(ports: Ports, urls: EngineUrls, secrets: RunSecrets): Record<st
     BIGTAP_PAYMENT_SECRET: secrets.payment,
     BIGTAP_OPERATOR_PASSWORD: secrets.operatorPassword,
     BIGTAP_TRUSTED_PROXIES: '127.0.0.1',
+    ...ONE_MACHINE,
     BIGTAP_COUNTER_ADDRESS: `127.0.0.1:${ports.counter}`,
     BIGTAP_ORDER_ADDRESS: `127.0.0.1:${ports.order}`,
     BIGTAP_MIDDLE_NODES: ports.middles.map((port, index) => `middle-${index + 1}=127.0.0.1:${port}`).join(','),

@@ -19,8 +19,9 @@ export interface Sale {
 const RETRY_MS_DEFAULT = 500
 const RETRY_MS_MIN = 50
 const MONEY_TRIES_MAX = 40
-const PAID_POLLS_MAX = 40
-const PAID_POLL_MS = 250
+const PAID_POLLS_MAX = 12
+const PAID_POLL_MS = 300
+const PAID_POLL_MS_MAX = 2_000
 
 /** Runs one buyer to the end; never rejects. */
 export async function runBuyer(plan: BuyerPlan, session: string, sale: Sale): Promise<void> {
@@ -169,7 +170,7 @@ async function pay(session: string, sale: Sale, orderId: string): Promise<void> 
     }
     if (order.status === 404) sale.stats.complain('order-lost', `order ${orderId} is unknown to its buyer`)
     if (order.status === 404 || ['expired', 'refund_pending', 'refunded'].includes(String(order.body?.state))) return
-    await sale.sleep(PAID_POLL_MS)
+    await sale.sleep(Math.min(PAID_POLL_MS * 2 ** poll, PAID_POLL_MS_MAX))
   }
 }
 

@@ -13,6 +13,8 @@ export interface Answer {
 export interface ClientSettings {
   readonly origin: string
   readonly connectionsMax: number
+  /** Connections kept for cart, payment and orders: a buyer at the till does not stand behind those who refresh. */
+  readonly moneyConnectionsMax: number
   readonly answerMsMax: number
 }
 
@@ -30,22 +32,28 @@ export interface Client {
   close(): Promise<void>
 }
 
+const MONEY = /^\/v1\/(cart|orders|sandbox)\b/
+
 /** Makes a client; nothing connects before the first call. A call never rejects: a lost one has status 0. */
-export function createClient({ origin, connectionsMax, answerMsMax }: ClientSettings): Client {
-  const pool = new Pool(origin, {
-    connections: connectionsMax,
-    pipelining: 1,
-    headersTimeout: answerMsMax,
-    bodyTimeout: answerMsMax,
-    connectTimeout: 5_000,
-  })
+export function createClient(settings: ClientSettings): Client {
+  const { origin, connectionsMax, moneyConnectionsMax, answerMsMax } = settings
+  const poolOf = (connections: number) =>
+    new Pool(origin, {
+      connections,
+      pipelining: 1,
+      headersTimeout: answerMsMax,
+      bodyTimeout: answerMsMax,
+      connectTimeout: 5_000,
+    })
+  const crowd = poolOf(connectionsMax)
+  const money = poolOf(moneyConnectionsMax)
   const call = async ({ method, path, session, body }: Call): Promise<Answer> => {
     const startedAt = performance.now()
     const headers: Record<string, string> = {}
     if (session !== undefined) headers.authorization = `Bearer ${session}`
     if (body !== undefined) headers['content-type'] = 'application/json'
     try {
-      const answer = await pool.request({
+      const answer = await (MONEY.test(path) ? money : crowd).request({
         path,
         method,
         headers,
@@ -57,7 +65,12 @@ export function createClient({ origin, connectionsMax, answerMsMax }: ClientSett
       return { status: 0, body: undefined, latencyMs: performance.now() - startedAt }
     }
   }
-  return { call, close: () => pool.destroy() }
+  return {
+    call,
+    close: async () => {
+      await Promise.all([crowd.destroy(), money.destroy()])
+    },
+  }
 }
 
 function parse(text: string): Record<string, unknown> | undefined {

@@ -11,7 +11,8 @@ import type { CrowdOrder, CrowdReport, CrowdResult } from './messages.ts'
 import { type BuyerPlan, planCrowd } from './plan.ts'
 import { CrowdStats } from './stats.ts'
 
-const CONNECTIONS_MAX = 512
+const CONNECTIONS_MAX = 384
+const MONEY_CONNECTIONS_MAX = 128
 const ANSWER_MS_MAX = 15_000
 const SIGN_IN_PARALLEL = 64
 const SIGN_IN_TRIES_MAX = 5
@@ -32,7 +33,12 @@ function tell(message: CrowdReport): void {
 async function signIn(order: Extract<CrowdOrder, { type: 'sign-in' }>): Promise<void> {
   const random = new SeededRandom(order.settings.seed)
   const plans = planCrowd(order.settings, () => random.next())
-  const client = createClient({ origin: order.origin, connectionsMax: CONNECTIONS_MAX, answerMsMax: ANSWER_MS_MAX })
+  const client = createClient({
+    origin: order.origin,
+    connectionsMax: CONNECTIONS_MAX,
+    moneyConnectionsMax: MONEY_CONNECTIONS_MAX,
+    answerMsMax: ANSWER_MS_MAX,
+  })
   const sessions = new Map<number, string>()
   crowd = { client, plans, sessions }
   const queue = plans.values()

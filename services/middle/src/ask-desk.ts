@@ -139,6 +139,7 @@ export class AskDesk {
       const token = issueAdmission(ring, { ...who, ...what, quantity: buyers.quantity[record] as number })
       this.#sender.sendGranted(link, askId, token, expiresAt)
     } else if (code === VERDICT.queued) {
+      skus.queued[sku] = (skus.queued[sku] as number) + 1
       const retryAfterMs = Math.max(RETRY_MS.soon / 4, skus.retryAfterMs[sku] as number)
       const ahead = skus.ahead[sku] as number
       this.#sender.send(link, askId, code, retryAfterMs, ahead, Math.max(retryAfterMs, skus.etaMs[sku] as number))

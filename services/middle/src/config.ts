@@ -28,5 +28,9 @@ export const settings = defineSettings({
     default: 4_096,
     doc: 'asks in one frame; a larger one closes its link',
   }),
+  queuedPerSecond: setting.int('BIGTAP_MIDDLE_QUEUED_PER_SECOND', {
+    default: 1_000,
+    doc: 'how often all who wait for one SKU may ask this node, per second; their retryAfterMs follows',
+  }),
   linksMax: setting.int('BIGTAP_MIDDLE_LINKS_MAX', { default: 256, doc: 'links of limiters; one more is closed' }),
 })

@@ -22,7 +22,7 @@ await runService('middle', spec, (context) => {
   )
   const limits = { recordsMax, pendingMax, waitingMax, rereadsMax, asksPerFrameMax }
   const node = new MiddleNode(
-    { nodeId, ...limits },
+    { nodeId, queuedPerSecond: settings.queuedPerSecond, ...limits },
     {
       catalog: mirror,
       log: new GrantLog(store, new Guards(store)),

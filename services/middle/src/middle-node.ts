@@ -19,6 +19,8 @@ export interface MiddleSettings extends AskDeskSettings {
   readonly recordsMax: number
   /** Grants that wait to be written. */
   readonly pendingMax: number
+  /** How often all who wait for one SKU may ask this node, per second (default 1,000). */
+  readonly queuedPerSecond?: number
 }
 
 /** Collaborators of a node. */
@@ -58,6 +60,7 @@ export class MiddleNode {
     this.#settings = settings
     this.#parts = parts
     this.decider = new Decider(settings)
+    this.decider.skus.queuedPerSecond = settings.queuedPerSecond ?? this.decider.skus.queuedPerSecond
     const keeperOf = (activityId: number) => this.#keepers.get(activityId)
     this.desk = new AskDesk(settings, { ...parts, decider: this.decider, keeperOf })
     const { metrics } = parts

@@ -314,6 +314,7 @@ test('Redis restarted: nothing is granted until the ledger is verified, then old
   await waitFor('redis is back', () => store.ready())
 
   expect((await one.ask([8]))[0]?.code).toBe(VERDICT.unavailable)
+  await ledger.beginRebuild(activity)
   await ledger.endRebuild(activity, 2)
 
   expect((await buy(one, 7)).tokenId).toBe(tokenId)

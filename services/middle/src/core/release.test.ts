@@ -79,7 +79,9 @@ test('a sku goes through all its states as the figures say', () => {
 
 test('a queued buyer is told when the pace will have served those before', () => {
   const { skus, sku } = table()
-  skus.wanting[sku] = 99
+  skus.queued[sku] = 99 // in the last half second, each told to come back in half a second
+  skus.retryAfterMs[sku] = 500
+  skus.lookedAt[sku] = OPENS - 500
 
   stepRelease(skus, sku, {
     ...{ activity, figures: figuresOf(100), now: OPENS },

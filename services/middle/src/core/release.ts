@@ -14,6 +14,7 @@ import {
 } from '@bigtap/domain'
 import { EARLY_MS } from './decide.ts'
 import { GATE_OPEN, GATE_QUEUED, RULE_CODE, type SkuTable } from './sku-table.ts'
+import { estimateWaiting, LOOK_EVERY_MS, retryFor } from './waiting-crowd.ts'
 
 /** What the release of a SKU is told: its documents, the newest figures (none before the first lease), the time. */
 export interface ReleaseFacts {
@@ -52,7 +53,7 @@ export function stepRelease(skus: SkuTable, sku: number, facts: ReleaseFacts): v
   skus.closesAt[sku] = activity.closesAt
   skus.rule[sku] = RULE_CODE[activity.rule]
   skus.limitPerBuyer[sku] = doc.limitPerBuyer
-  if (figures !== undefined) writeQueue(skus, sku, state, doc.policy, figures)
+  if (figures !== undefined) writeQueue(skus, sku, state, { policy: doc.policy, figures, now: facts.now })
 }
 
 function eventsOf(state: SkuState, { activity, doc, figures, now }: ReleaseFacts): SkuEvent[] {
@@ -67,18 +68,36 @@ function eventsOf(state: SkuState, { activity, doc, figures, now }: ReleaseFacts
   return isOpen ? [...events, { type: 'opened', figures }, { type: 'figures', figures }] : events
 }
 
-/** What a queued buyer is told. Direct admission has no places: `ahead` is how many were turned away since the last tick. */
-function writeQueue(skus: SkuTable, sku: number, state: SkuState, policy: Policy, figures: Figures): void {
+/** What a queued buyer is told. Direct admission has no places: `ahead` is how many are taken to wait as well. */
+function writeQueue(
+  skus: SkuTable,
+  sku: number,
+  state: SkuState,
+  { policy, figures, now }: { policy: Policy; figures: Figures; now: number },
+): void {
   const pace = paceOf(state, policy)
-  const ahead = Math.max(0, (skus.wanting[sku] as number) - (skus.available[sku] as number))
   const isWaitingForHolds = state === 'exhausted' || figures.pool + figures.leased <= 0
-  skus.ahead[sku] = ahead
   const retry = isWaitingForHolds ? RETRY_MS.held : RETRY_MS.pool
-  skus.retryAfterMs[sku] = pace === null ? retry : Math.max(retry, Math.min(RETRY_MS.held, 1_000 / pace))
+  const shortest = pace === null ? retry : Math.max(retry, Math.min(RETRY_MS.held, 1_000 / pace))
+  lookAtCrowd(skus, sku, now, shortest)
+  const ahead = Math.round(skus.waiting[sku] as number)
+  skus.ahead[sku] = ahead
   const wait = isWaitingForHolds
     ? (figures.outstanding > 0 ? policy.tokenSeconds : policy.holdSeconds) * 1_000
     : pace === null
       ? retry
       : ((ahead + 1) * 1_000) / pace
   skus.etaMs[sku] = Math.min(ETA_MS_MAX, Math.ceil(wait))
+}
+
+function lookAtCrowd(skus: SkuTable, sku: number, now: number, shortestMs: number): void {
+  const before = skus.retryAfterMs[sku] as number
+  const elapsedMs = now - (skus.lookedAt[sku] as number)
+  if (before >= shortestMs && elapsedMs < LOOK_EVERY_MS) return
+  const queued = skus.queued[sku] as number
+  const waiting = estimateWaiting({ queued, elapsedMs, retryAfterMs: before, waiting: skus.waiting[sku] as number })
+  skus.waiting[sku] = waiting
+  skus.retryAfterMs[sku] = retryFor(waiting, skus.queuedPerSecond, shortestMs)
+  skus.queued[sku] = 0
+  skus.lookedAt[sku] = now
 }

@@ -47,6 +47,12 @@ export class SkuTable {
   readonly ahead = new Int32Array(SKUS_MAX)
   readonly etaMs = new Int32Array(SKUS_MAX)
   readonly retryAfterMs = new Int32Array(SKUS_MAX)
+  /** Asks answered as queued since the last look at the crowd, when that was, and how many were taken to wait. */
+  readonly queued = new Int32Array(SKUS_MAX)
+  readonly lookedAt = new Float64Array(SKUS_MAX)
+  readonly waiting = new Float64Array(SKUS_MAX)
+  /** How often all who wait for one SKU may ask this node, per second. */
+  queuedPerSecond = 1_000
   /** Not read by decide. */
   readonly state: SkuState[] = []
   readonly #places = new Int16Array(PLACES).fill(EMPTY)
@@ -99,7 +105,8 @@ export class SkuTable {
     this.state[sku] = 'idle'
     const columns = [this.isServing, this.opensAt, this.closesAt, this.leaseUntil, this.rule, this.limitPerBuyer]
     const counts = [this.available, this.taken, this.sent, this.asks, this.wanting, this.ahead, this.etaMs]
-    for (const column of [...columns, ...counts, this.retryAfterMs]) column[sku] = 0
+    const crowd = [this.queued, this.lookedAt, this.waiting, this.retryAfterMs]
+    for (const column of [...columns, ...counts, ...crowd]) column[sku] = 0
   }
 }
 
