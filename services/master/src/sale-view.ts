@@ -1,7 +1,14 @@
 /** What operators see: the invariants, checked against the record, and the live picture of the stream. */
 
 import type { Db } from '@bigtap/db'
-import { type ActivityDoc, type ActivityState, type Figures, type SkuState, stateByFigures } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  type ActivityState,
+  checkInvariants,
+  type Figures,
+  type SkuState,
+  stateByFigures,
+} from '@bigtap/domain'
 import type { Clock } from '@bigtap/kernel'
 import type { Ledger, NodeInfo, Store } from '@bigtap/store'
 import type { Book, Sale } from './book.ts'
@@ -89,9 +96,7 @@ export class SaleView {
     const isRedisReady = store.ready()
     const activities = await Promise.all(sales.map((sale) => this.#activity(sale, isRedisReady)))
     const violations = activities.flatMap(({ id, ledger, skus }) =>
-      ledger === 'verified'
-        ? skus.flatMap((sku) => reportSku({ activityId: id, skuId: sku.id }, sku).violations.map(at(id, sku.id)))
-        : [],
+      ledger === 'verified' ? skus.flatMap((sku) => checkInvariants(figuresOnly(sku)).map(at(id, sku.id))) : [],
     )
     return { at: clock.now(), ok: violations.length === 0, isRedisReady, activities, nodes: this.nodes(), violations }
   }
@@ -150,6 +155,10 @@ function skuStateOf(state: ActivityState, isPaused: boolean, byFigures: () => Sk
 function emptyFigures(stock: number): Figures {
   const none = { held: 0, sold: 0, quota: 0, pool: 0, leased: 0, outstanding: 0, redeemed: 0 }
   return { ...none, stock, free: stock, reservedTotal: 0, deadTotal: 0 }
+}
+
+function figuresOnly({ id: _id, title: _title, state: _state, pacePerSecond: _pace, ...figures }: SkuView): Figures {
+  return figures
 }
 
 function at(activityId: number, skuId: number) {
