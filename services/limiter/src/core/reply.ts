@@ -97,15 +97,20 @@ export function grantedReply(token: string, expiresAt: number): Reply {
   return { outcome: 'granted', status: 200, statusLine, headers, block, body, closes: false }
 }
 
+/** Waits beyond this many seconds get headers of their own making. */
+const QUEUED_SECONDS_MAX = 60
+const queuedBlocks = Array.from({ length: QUEUED_SECONDS_MAX + 1 }, (_, seconds) => queuedBlock(seconds * 1000))
+
 /** A place in the queue. */
 export function queuedReply(ahead: number, etaMs: number, retryAfterMs: number): Reply {
-  return makeReply({
-    outcome: 'queued',
-    status: 202,
-    type: JSON_TYPE,
-    body: `{"state":"queued","ahead":${ahead},"etaMs":${etaMs},"retryAfterMs":${retryAfterMs}}`,
-    headers: retryHeaders(retryAfterMs),
-  })
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
+  const { statusLine, headers, block } = queuedBlocks[seconds] ?? queuedBlock(retryAfterMs)
+  const body = `{"state":"queued","ahead":${ahead},"etaMs":${etaMs},"retryAfterMs":${retryAfterMs}}`
+  return { outcome: 'queued', status: 202, statusLine, headers, block, body, closes: false }
+}
+
+function queuedBlock(retryAfterMs: number): Reply {
+  return makeReply({ outcome: 'queued', status: 202, type: JSON_TYPE, body: '', headers: retryHeaders(retryAfterMs) })
 }
 
 /** 405 with the methods that a path has. */

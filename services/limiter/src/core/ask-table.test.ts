@@ -1,0 +1,97 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+import { AskTable, CROWDED, FULL, JOINED, type Waiting } from './ask-table.ts'
+import { problem } from './replies.ts'
+import type { Reply } from './reply.ts'
+
+const soldOut = problem('sold_out')
+const late = problem('internal')
+
+class Click implements Waiting {
+  readonly replies: Reply[] = []
+  reply(reply: Reply): void {
+    this.replies.push(reply)
+  }
+}
+
+describe('the asks that wait for Middle', () => {
+  test('each is answered once, and its place is free again', () => {
+    const table = new AskTable({ capacity: 2, askMsMax: 100 })
+    const [a, b] = [new Click(), new Click()]
+    const first = table.open(1, 7, 1, 0, a)
+    const second = table.open(2, 7, 1, 0, b)
+
+    expect(table.open(3, 7, 1, 0, new Click())).toBe(FULL)
+    expect([table.settle(second, soldOut), table.settle(first, soldOut)]).toEqual([true, true])
+    expect([a.replies.length, b.replies.length, table.used]).toEqual([1, 1, 0])
+  })
+
+  test('clicks of one buyer for one product are one ask; too many are told to wait; another product is another ask', () => {
+    const table = new AskTable({ capacity: 16, askMsMax: 100 })
+    const clicks = Array.from({ length: 4 }, () => new Click())
+    const [id = 0, ...joined] = clicks.map((click) => table.open(9, 7, 1, 0, click))
+
+    expect(joined).toEqual([JOINED, JOINED, JOINED])
+    expect(table.open(9, 7, 1, 0, new Click())).toBe(CROWDED)
+    expect(table.open(9, 7, 2, 0, new Click())).toBeGreaterThanOrEqual(0)
+    table.settle(id, soldOut)
+    expect(clicks.map((click) => click.replies)).toEqual(Array(4).fill([soldOut]))
+    expect(table.used).toBe(1)
+  })
+
+  test('what is past its deadline is answered, and a verdict that comes later touches nobody', () => {
+    const table = new AskTable({ capacity: 1, askMsMax: 100 })
+    const [early, next] = [new Click(), new Click()]
+    const id = table.open(1, 7, 1, 0, early)
+    table.sweep(99, () => late)
+    expect(early.replies).toEqual([])
+    table.sweep(100, () => late)
+    table.open(2, 7, 1, 100, next)
+
+    expect(table.settle(id, soldOut)).toBe(false)
+    expect(table.settle(0xffff_ffff, soldOut)).toBe(false)
+    expect([early.replies, next.replies, table.late, table.expired]).toEqual([[late], [], 2, 1])
+  })
+
+  test('many random opens and settles leave nothing behind', () => {
+    const table = new AskTable({ capacity: 64, askMsMax: 100 })
+    const open = new Map<number, Click>()
+    let state = 1
+    const draw = (below: number) => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+      return (state >>> 8) % below
+    }
+    for (let round = 0; round < 20_000; round++) {
+      const click = new Click()
+      const id = table.open(draw(40) + 1, 7, draw(3), 0, click)
+      if (id >= 0) open.set(id, click)
+      const [some] = [...open.keys()].slice(draw(open.size || 1))
+      if (some === undefined || draw(3) === 0) continue
+      expect(table.settle(some, soldOut)).toBe(true)
+      expect(open.get(some)?.replies).toHaveLength(1)
+      open.delete(some)
+    }
+    for (const id of open.keys()) table.settle(id, soldOut)
+
+    expect(table.used).toBe(0)
+    for (let uid = 1; uid <= 64; uid++) expect(table.open(uid, 7, 1, 0, new Click())).toBeGreaterThanOrEqual(0)
+  })
+
+  test('an ask takes no memory', () => {
+    setFlagsFromString('--expose-gc')
+    const gc = runInNewContext('gc') as () => void
+    const table = new AskTable({ capacity: 1_024, askMsMax: 100 })
+    const waiting: Waiting = { reply: () => undefined }
+    const run = (count: number) => {
+      for (let n = 0; n < count; n++) table.settle(table.open((n % 500) + 1, 7, 1, 0, waiting), soldOut)
+    }
+    run(50_000)
+    gc()
+    const before = process.memoryUsage().heapUsed
+    run(200_000)
+    const bytesPerAsk = (process.memoryUsage().heapUsed - before) / 200_000
+
+    expect(bytesPerAsk).toBeLessThan(1)
+  })
+})
