@@ -25,6 +25,7 @@ export class RecordKeeper {
   readonly #audit: AuditEntry[] = []
   #savedRevision = 0
   #isAuditing = false
+  #turn: Promise<unknown> = Promise.resolve()
 
   constructor(parts: RecordParts) {
     this.#parts = parts
@@ -39,8 +40,19 @@ export class RecordKeeper {
     this.#audit.push(entry)
   }
 
+  /** Runs a write of an activity's state alone: two of them must not pass each other on two connections. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work)
+    this.#turn = result.catch(() => undefined) // its caller gets the fault; the next one goes on
+    return result
+  }
+
   /** One round; rejects when the database is away, and goes on from there the next time. */
-  async save(): Promise<void> {
+  save(): Promise<void> {
+    return this.alone(() => this.#save())
+  }
+
+  async #save(): Promise<void> {
     const { db, book, publisher } = this.#parts
     for (const sale of book.sales.values()) await this.#saveSale(sale)
     await this.flushAudit()

@@ -184,19 +184,21 @@ export class SaleDesk {
   }
 
   async #step(actor: Actor, sale: Sale, event: ActivityEvent): Promise<void> {
-    const { clock, db, keepers } = this.parts
+    const { clock, db, keepers, record } = this.parts
     const { id, state } = sale.activity
     const next = activityStep(state, event)
     if (next === undefined)
       throw new Problem('wrong_state', { detail: `${event} is not possible while ${state}`, state })
-    const from = [...new Set([state, sale.storedState])]
-    const row = await db.definitions.setActivityState(id, from, next)
-    if (row === undefined) throw new Problem('wrong_state', { detail: 'the activity has changed meanwhile' })
-    sale.storedState = next
-    // The keeper may have moved it while PostgreSQL wrote; then its state stands and is stored again.
-    if (sale.activity.state !== state)
-      throw new Problem('wrong_state', { detail: `the activity became ${sale.activity.state} meanwhile` })
-    moveTo(sale, next, clock.now())
+    const isMoved = await record.alone(async () => {
+      const from = [...new Set([state, sale.storedState])]
+      if ((await db.definitions.setActivityState(id, from, next)) === undefined) return false
+      sale.storedState = next
+      // The keeper may have moved it while PostgreSQL wrote; then its state stands and is stored again.
+      if (sale.activity.state !== state) return false
+      moveTo(sale, next, clock.now())
+      return true
+    })
+    if (!isMoved) forbid(`the activity became ${sale.activity.state} meanwhile`)
     keepers.changed(sale)
     if (next === 'draft') {
       sale.hasLedger = false
