@@ -20,7 +20,7 @@ let failed = 0
 for (const [index, version] of VERSIONS.entries()) {
   const node = fetchNode(version)
   if (node === undefined) failed++
-  else if (!sells(node, 46_000 + index * 1_500)) failed++
+  else if (!sells(node, 28_000 + index * 1_500)) failed++
 }
 process.exit(failed)
 

@@ -41,7 +41,9 @@ describe('style', () => {
   })
 
   test('a file without a doc comment on its export is found', () => {
-    expect(exportsOf({ path: 'a.ts', text: 'export const a = 1\n', imports: [] })[0]?.hasDoc).toBe(false)
+    expect(exportsOf({ path: 'a.ts', text: 'export const a = 1\n', imports: [], valueImports: [] })[0]?.hasDoc).toBe(
+      false,
+    )
   })
 
   test('file names are kebab-case and say what is inside', () => {

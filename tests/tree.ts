@@ -9,6 +9,8 @@ export interface SourceFile {
   readonly path: string
   readonly text: string
   readonly imports: readonly string[]
+  /** Those of them that are there at run time: not `import type`. */
+  readonly valueImports: readonly string[]
 }
 
 /** The root of the repository. */
@@ -23,13 +25,23 @@ const IMPORT =
 export function readTree(): SourceFile[] {
   return GROUPS.flatMap((group) => walk(join(root, group))).map((path) => {
     const text = readFileSync(path, 'utf8')
-    return { path: relative(root, path).split('\\').join('/'), text, imports: importsOf(text) }
+    return {
+      path: relative(root, path).split('\\').join('/'),
+      text,
+      imports: importsOf(text),
+      valueImports: valueImportsOf(text),
+    }
   })
 }
 
 /** The module names that a text imports, statically or dynamically. */
 export function importsOf(text: string): string[] {
   return [...text.matchAll(IMPORT)].map((match) => match[1] ?? match[2] ?? match[3] ?? '')
+}
+
+/** The module names that a text still imports when its types are erased. */
+export function valueImportsOf(text: string): string[] {
+  return importsOf(text.replaceAll(/(^|\n)\s*(import|export) type\s/g, '$1type '))
 }
 
 function walk(folder: string): string[] {

@@ -31,7 +31,7 @@ export interface Sale {
 }
 
 const OPENS_IN_MS = 2_500
-const PORT_BASE_FIRST = 21_000
+const PORT_BASE_FIRST = 20_000
 const PORT_SPAN = 1_500
 let uid = 100_000
 

@@ -17,11 +17,13 @@ import {
  * A column without rows is not written, as protobuf wants it.
  */
 
+/** Bytes that a column of u32 takes, tag and length included. */
 export function sizeOfColumnU32(column: Uint32Array, rows: number): number {
   const bytes = valueBytesU32(column, rows)
   return rows === 0 ? 0 : 1 + sizeOfU32(bytes) + bytes
 }
 
+/** Bytes that a column of integers up to 2^53 - 1 takes, tag and length included. */
 export function sizeOfColumnU53(column: Float64Array, rows: number): number {
   const bytes = valueBytesU53(column, rows)
   return rows === 0 ? 0 : 1 + sizeOfU32(bytes) + bytes

@@ -8,7 +8,9 @@ import { badFrame } from './protocol-error.ts'
  *   'B'  'T'  version kind flags reserved correlation length  body …
  */
 export const HEADER_BYTES = 16
+/** Major version of the frames; another one is refused. */
 export const VERSION_MAJOR = 1
+/** Minor version; a newer one only adds fields. */
 export const VERSION_MINOR = 0
 
 /** 1 MiB: the longest body that a frame may announce. */
@@ -59,10 +61,12 @@ export function checkHeader(bytes: Uint8Array, offset: number, bodyBytesMax: num
   return lengthBytes
 }
 
+/** Kind of the frame whose header begins at `at`. */
 export function readKind(bytes: Uint8Array, offset: number): Kind {
   return bytes[offset + 3] as Kind
 }
 
+/** Correlation of the frame whose header begins at `at`. */
 export function readCorrelation(bytes: Uint8Array, offset: number): number {
   return readU32(bytes, offset + 8)
 }

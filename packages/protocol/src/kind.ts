@@ -19,10 +19,12 @@ export const KIND = {
 /** One of the numbers of KIND. */
 export type Kind = (typeof KIND)[keyof typeof KIND]
 
+/** Highest kind that is known. */
 export const KIND_MAX = 14
 
 /** What a LedgerCall asks for. */
 export const VERB = { reserve: 1, confirm: 2, cancel: 3 } as const
+/** One of the verbs. */
 export type Verb = (typeof VERB)[keyof typeof VERB]
 
 /** How a LedgerCall ended. `repeated` carries the first answer again. */
@@ -38,6 +40,7 @@ export const OUTCOME = {
   badRequest: 9,
   closed: 10,
 } as const
+/** One of the outcomes. */
 export type Outcome = (typeof OUTCOME)[keyof typeof OUTCOME]
 
 /** The one verdict code that the codec knows: its rows carry a token. The whole table is VERDICT in the domain package. */

@@ -47,8 +47,10 @@ export interface LedgerReply {
 
 /** Fields left out are '' or 0. */
 export type LedgerCallInit = Pick<LedgerCall, 'verb' | 'callId'> & Partial<LedgerCall>
+/** A reply to be written; fields left out are '' or 0. */
 export type LedgerReplyInit = Pick<LedgerReply, 'callId' | 'outcome'> & Partial<LedgerReply>
 
+/** Writes at most 1,024 calls as the body of a Reserve frame. */
 export function encodeLedgerCalls(calls: readonly LedgerCallInit[]): Uint8Array {
   rowsWithin(calls.length)
   return encodeMessage(LedgerCallsSchema, create(LedgerCallsSchema, { calls: calls.map(callToMessage) }))
@@ -61,6 +63,7 @@ export function decodeLedgerCalls(body: Uint8Array): LedgerCall[] {
   return calls.map(callFromMessage)
 }
 
+/** Writes at most 1,024 replies as the body of a ReserveReply frame. */
 export function encodeLedgerReplies(replies: readonly LedgerReplyInit[]): Uint8Array {
   rowsWithin(replies.length)
   return encodeMessage(LedgerRepliesSchema, create(LedgerRepliesSchema, { replies: replies.map(replyToMessage) }))

@@ -3,7 +3,9 @@ import { boundedText, decodeMessage, encodeMessage, toNumber, toU64 } from './ch
 import { ErrorSchema, GoodbyeSchema, HelloSchema, PingSchema, PongSchema } from './gen/link_pb.ts'
 import { malformed } from './protocol-error.ts'
 
+/** Length of a nonce. */
 export const NONCE_BYTES = 16
+/** Length of a proof: HMAC-SHA256. */
 export const PROOF_BYTES = 32
 
 /** Longest name, code or role in a link message, in characters. */
@@ -20,6 +22,7 @@ export interface Hello {
   proof: Uint8Array
 }
 
+/** Writes the body of a Hello. */
 export function encodeHello(hello: Hello): Uint8Array {
   return encodeMessage(HelloSchema, create(HelloSchema, hello))
 }
@@ -37,6 +40,7 @@ export function decodeHello(body: Uint8Array): Hello {
   return { nodeId, role, versionMajor, versionMinor, nonce, proof }
 }
 
+/** Writes the body of a Ping. */
 export function encodePing(sentAt: number): Uint8Array {
   return encodeMessage(PingSchema, create(PingSchema, { sentAt: toU64(sentAt, 'sentAt') }))
 }
@@ -52,6 +56,7 @@ export interface Pong {
   now: number
 }
 
+/** Writes the body of a Pong. */
 export function encodePong(pong: Pong): Uint8Array {
   return encodeMessage(
     PongSchema,
@@ -59,15 +64,18 @@ export function encodePong(pong: Pong): Uint8Array {
   )
 }
 
+/** Reads the body of a Pong; throws a ProtocolError. */
 export function decodePong(body: Uint8Array): Pong {
   const { sentAt, now } = decodeMessage(PongSchema, body)
   return { sentAt: toNumber(sentAt, 'sentAt'), now: toNumber(now, 'now') }
 }
 
+/** Writes the body of a Goodbye. */
 export function encodeGoodbye(reason: string): Uint8Array {
   return encodeMessage(GoodbyeSchema, create(GoodbyeSchema, { reason: reason.slice(0, REASON_CHARS_MAX) }))
 }
 
+/** Reads the reason of a Goodbye; throws a ProtocolError. */
 export function decodeGoodbye(body: Uint8Array): string {
   return boundedText(decodeMessage(GoodbyeSchema, body).reason, 'reason', REASON_CHARS_MAX)
 }
@@ -78,11 +86,13 @@ export interface ErrorMessage {
   message: string
 }
 
+/** Writes the body of an Error frame. */
 export function encodeError(error: ErrorMessage): Uint8Array {
   const code = error.code.slice(0, NAME_CHARS_MAX)
   return encodeMessage(ErrorSchema, create(ErrorSchema, { code, message: error.message.slice(0, REASON_CHARS_MAX) }))
 }
 
+/** Reads the body of an Error frame; throws a ProtocolError. */
 export function decodeError(body: Uint8Array): ErrorMessage {
   const { code, message } = decodeMessage(ErrorSchema, body)
   return {

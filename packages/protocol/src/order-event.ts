@@ -5,6 +5,7 @@ import { ID_CHARS_MAX } from './ledger-messages.ts'
 import { malformed } from './protocol-error.ts'
 
 const ORDER_EVENT_TYPES = ['held', 'paid', 'expired', 'cancelled'] as const
+/** What happened to an order. */
 export type OrderEventType = (typeof ORDER_EVENT_TYPES)[number]
 
 /** Value of the topic `orders`, keyed by order: the order as it is after the event. Times in ms since the epoch. */
@@ -26,6 +27,7 @@ export interface OrderEvent {
   tokenId: string
 }
 
+/** Writes an event as the value of a record. */
 export function encodeOrderEvent(event: OrderEvent): Uint8Array {
   const message = create(OrderEventSchema, {
     ...event,

@@ -6,6 +6,7 @@ import { malformed } from './protocol-error.ts'
  * nothing here makes an object.
  */
 export const WIRE_VARINT = 0
+/** Wire type of what has a length before it. */
 export const WIRE_BYTES = 2
 
 const TWO_32 = 4_294_967_296

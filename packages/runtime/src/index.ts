@@ -1,4 +1,3 @@
-export { baseSettings, shared } from './common.ts'
 export { createLogger } from './logger.ts'
 export { systemClock, systemRandom } from './machine.ts'
 export { createMetrics, type MetricsRegistry } from './metrics.ts'
@@ -16,3 +15,4 @@ export {
   type SettingsSpec,
   setting,
 } from './settings.ts'
+export { baseSettings, shared } from './shared-settings.ts'

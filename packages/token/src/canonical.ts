@@ -7,6 +7,7 @@
  */
 const TWO_32 = 4_294_967_296
 
+/** Writes fields as canonical bytes, each behind its length. */
 export class CanonicalWriter {
   readonly bytes: Buffer
   #at = 0

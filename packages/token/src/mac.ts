@@ -1,8 +1,10 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { KeyRing, Purpose } from './key-ring.ts'
 
+/** Length of a MAC: HMAC-SHA256. */
 export const MAC_BYTES = 32
 
+/** The MAC of canonical bytes. */
 export function macOf(key: KeyObject, bytes: Uint8Array | string): Buffer {
   return createHmac('sha256', key).update(bytes).digest()
 }

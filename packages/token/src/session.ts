@@ -10,6 +10,7 @@ export interface SessionClaims {
   expiresAt: number
 }
 
+/** A verified session, or why it is none. */
 export type SessionResult =
   | { ok: true; uid: number; expiresAt: number }
   | { ok: false; reason: 'malformed' | 'bad-signature' | 'expired' }

@@ -17,11 +17,13 @@ export interface TicketClaims {
   expiresAt: number
 }
 
+/** What a ticket is for, as it says itself. */
 export interface TicketScope {
   activityId: number
   skuId: number
 }
 
+/** What became of a ticket's check. */
 export type TicketOutcome = 'ok' | 'malformed' | 'bad-signature' | 'expired' | 'early' | 'foreign'
 
 const VERSION = 1
@@ -31,6 +33,7 @@ const TEXT_CHARS = Math.ceil(((FIELDS_BYTES + MAC_BYTES) * 4) / 3)
 /** Longest ticket: two u32 in decimal, two dots, the signed text. */
 export const TICKET_CHARS_MAX = 10 + 1 + 10 + 1 + TEXT_CHARS
 
+/** Issues the hidden purchase path of one buyer and product. */
 export function issueTicket(ring: KeyRing, claims: TicketClaims): string {
   const { uid, activityId, skuId, notBefore, expiresAt } = claims
   const writer = new CanonicalWriter(FIELDS_BYTES + MAC_BYTES)

@@ -4,6 +4,7 @@ import type { Dialer } from './dialer.ts'
 import type { Link } from './link.ts'
 import { TransportError } from './transport-error.ts'
 
+/** Bounds of the calls in flight. */
 export interface CallTableSettings {
   /** Calls in flight; one more is refused with OVERLOADED. */
   callsMax?: number

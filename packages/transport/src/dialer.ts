@@ -10,6 +10,7 @@ import { DEFAULT_LIMITS, type Identity, type LinkLimits } from './link-settings.
 import { limitsOf, until } from './server.ts'
 import { TransportError } from './transport-error.ts'
 
+/** Whom to dial, and how patiently. */
 export interface DialerSettings extends Identity, Partial<LinkLimits> {
   /** "host:port" of the server. */
   address: string
@@ -20,6 +21,7 @@ export interface DialerSettings extends Identity, Partial<LinkLimits> {
   backoffMaxMs?: number
 }
 
+/** What a dialer works with, and whom it tells. */
 export interface DialerParts {
   logger: Logger
   metrics: Metrics

@@ -24,6 +24,7 @@ export interface Greeting {
   receive(body: Uint8Array): GreetingStep
 }
 
+/** Which side greets, under which name and key. */
 export interface GreetingSettings {
   side: Side
   key: KeyObject
@@ -34,6 +35,7 @@ export interface GreetingSettings {
   peerNodeId?: string | undefined
 }
 
+/** Starts the exchange of Hellos of one link. */
 export function createGreeting(settings: GreetingSettings): Greeting {
   return settings.side === 'acceptor' ? createAcceptorGreeting(settings) : createDialerGreeting(settings)
 }

@@ -5,6 +5,7 @@ export interface Swept {
   sweep(now: number, isLate: boolean): void
 }
 
+/** A running heartbeat over a set of links. */
 export interface Heartbeat {
   stop(): void
 }

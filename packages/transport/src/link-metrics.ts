@@ -14,6 +14,7 @@ export const CLOSE_REASONS = [
   'STOPPED',
   'CLOSED',
 ] as const
+/** Why a link was closed. */
 export type CloseReason = (typeof CLOSE_REASONS)[number]
 
 /** Counts of all links of one process. Plain numbers are read at scrape. */

@@ -24,6 +24,7 @@ export interface LinkLimits {
   drainMs: number
 }
 
+/** Limits of a link that names none. */
 export const DEFAULT_LIMITS: Readonly<LinkLimits> = Object.freeze({
   unsentBytesMax: 4_194_304,
   bodyBytesMax: 1_048_576,

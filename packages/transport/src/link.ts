@@ -56,6 +56,7 @@ export interface LinkEvents {
   onClosed(link: SocketLink, reason: CloseReason, detail: string): void
 }
 
+/** What a link works with, and whom it tells. */
 export interface LinkParts {
   socket: Socket
   greeting: Greeting

@@ -8,6 +8,7 @@ import { type Link, SocketLink } from './link.ts'
 import { type CloseReason, linkMetricsOf } from './link-metrics.ts'
 import { DEFAULT_LIMITS, type Identity, type LinkLimits } from './link-settings.ts'
 
+/** Where to listen, and for how many. */
 export interface ServerSettings extends Identity, Partial<LinkLimits> {
   host: string
   /** 0 takes a free port. */
@@ -16,6 +17,7 @@ export interface ServerSettings extends Identity, Partial<LinkLimits> {
   linksMax?: number
 }
 
+/** What a server works with, and whom it tells. */
 export interface ServerParts {
   logger: Logger
   metrics: Metrics
@@ -37,6 +39,7 @@ export interface ServerAddress {
   port: number
 }
 
+/** A listening server. */
 export interface Server {
   start(): Promise<ServerAddress>
   /** Accepts no more, says Goodbye, waits for what is under way, flushes and closes; takes drainMs at most, or little more. */

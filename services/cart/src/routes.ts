@@ -12,6 +12,7 @@ export interface Reserving {
   reserve(claims: AdmissionClaims): Promise<LedgerReply>
 }
 
+/** What the routes work with. */
 export interface CartParts {
   readonly ring: KeyRing
   readonly ledger: Reserving

@@ -1,7 +1,13 @@
 /** The buyer's page: sign in, watch the countdown, buy, wait in the queue, pay. No library, no build step. */
 
 const $ = (id) => document.getElementById(id)
-const state = { session: sessionStorage.getItem('session'), uid: sessionStorage.getItem('uid'), offsetMs: 0, activity: null, isBusy: false }
+const state = {
+  session: sessionStorage.getItem('session'),
+  uid: sessionStorage.getItem('uid'),
+  offsetMs: 0,
+  activity: null,
+  isBusy: false,
+}
 const POLL_MS = 1500
 const RETRY_MS_DEFAULT = 1000
 
@@ -21,7 +27,12 @@ async function call(method, path, body) {
   const headers = state.session ? { authorization: `Bearer ${state.session}` } : {}
   if (body !== undefined) headers['content-type'] = 'application/json'
   try {
-    const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout(10_000) })
+    const answer = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(10_000),
+    })
     const json = await answer.json().catch(() => ({}))
     return { ...json, status: answer.status }
   } catch {
@@ -36,7 +47,8 @@ async function signIn(event) {
   event.preventDefault()
   const uid = Number($('uid').value)
   const answer = await call('POST', '/v1/session', { uid })
-  if (answer.status !== 200) return show(answer.status === 0 ? 'The shop cannot be reached.' : 'That number cannot be used.')
+  if (answer.status !== 200)
+    return show(answer.status === 0 ? 'The shop cannot be reached.' : 'That number cannot be used.')
   state.session = answer.session
   state.uid = String(answer.uid)
   sessionStorage.setItem('session', state.session)
@@ -50,7 +62,8 @@ async function signIn(event) {
 async function poll() {
   const list = await call('GET', '/v1/activities')
   const all = Array.isArray(list.activities) ? list.activities : []
-  const rank = (activity) => (['open', 'paused'].includes(activity.state) ? 2 : ['closed', 'archived'].includes(activity.state) ? 0 : 1)
+  const rank = (activity) =>
+    ['open', 'paused'].includes(activity.state) ? 2 : ['closed', 'archived'].includes(activity.state) ? 0 : 1
   const [best] = [...all].sort((a, b) => rank(b) - rank(a) || b.id - a.id)
   state.activity = best ?? null
   if (best?.now) state.offsetMs = best.now - Date.now()
@@ -89,7 +102,12 @@ function productCard(activity, sku) {
   const card = document.createElement('article')
   card.className = 'product'
   card.dataset.key = `${activity.id}:${sku.id}`
-  const parts = [['div', 'picture', '📱'], ['h2', '', sku.title], ['div', 'price', price(sku.priceCents, sku.currency)], ['p', 'state', '']]
+  const parts = [
+    ['div', 'picture', '📱'],
+    ['h2', '', sku.title],
+    ['div', 'price', price(sku.priceCents, sku.currency)],
+    ['p', 'state', ''],
+  ]
   for (const [tag, name, text] of parts) {
     const part = document.createElement(tag)
     part.className = name
@@ -189,9 +207,15 @@ async function checkOut(token) {
 
 async function offerPayment(order) {
   const until = new Date(order.payBy).toLocaleTimeString()
-  show(`It is yours. Please pay ${price(order.priceCents * order.quantity, order.currency ?? 'CNY')} before ${until}.`, {
-    actions: [['Pay now', () => pay(order.orderId)], ['Give it back', () => cancel(order.orderId), 'quiet']],
-  })
+  show(
+    `It is yours. Please pay ${price(order.priceCents * order.quantity, order.currency ?? 'CNY')} before ${until}.`,
+    {
+      actions: [
+        ['Pay now', () => pay(order.orderId)],
+        ['Give it back', () => cancel(order.orderId), 'quiet'],
+      ],
+    },
+  )
   await showOrders()
 }
 

@@ -30,6 +30,7 @@ export interface CartBody {
   readonly payBy: number
 }
 
+/** What the buyer is answered. */
 export type CartAnswer =
   | { readonly kind: 'accepted'; readonly status: 200 | 201; readonly body: CartBody }
   | { readonly kind: 'problem'; readonly code: ProblemCode }
