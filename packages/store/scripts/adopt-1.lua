@@ -4,7 +4,11 @@ local replies, events = {}, {}
 local function count(parts, figures)
   local quantity = tonumber(parts[4])
   if parts[1] == 'held' or parts[1] == 'paid' then
-    if figures.free < quantity or figures.pool < quantity then return false end
+    if figures.free < quantity then return false end
+    -- Units decide. Places that are short (they are out as tokens) are added: a token too many finds no unit.
+    local missing = math.max(0, quantity - figures.pool)
+    figures.quota = figures.quota + missing
+    figures.pool = figures.pool + missing
     figures.free = figures.free - quantity
     figures.pool = figures.pool - quantity
     figures.redeemed = figures.redeemed + quantity

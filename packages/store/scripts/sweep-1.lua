@@ -21,19 +21,7 @@ for _, member in ipairs(tokens) do
   end
 end
 local leases = redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 0, max)
-for _, holder in ipairs(leases) do
-  local places = redis.call('HGETALL', root .. 'lease:' .. holder)
-  for index = 1, #places, 2 do
-    local figures = sku(places[index])
-    if figures then
-      figures.leased = figures.leased - tonumber(places[index + 1])
-      figures.pool = figures.pool + tonumber(places[index + 1])
-      figures.changed = true
-    end
-  end
-  redis.call('DEL', root .. 'lease:' .. holder)
-  redis.call('ZREM', LEASES, holder)
-end
+for _, holder in ipairs(leases) do giveBackLease(holder) end
 saveSkus()
 emit(events)
 return { #holds, #tokens, #leases }

@@ -48,7 +48,7 @@ export const PACE_BURST_MS = 100
 
 const FENCED = ['prelude', 'guarded', 'fenced']
 const SCRIPTS = {
-  claim: loadScript('claim-1', ['prelude', 'guarded']),
+  claim: loadScript('claim-1', ['prelude', 'guarded', 'leases']),
   lease: loadScript('lease-1', FENCED),
   grant: loadScript('grant-1', FENCED),
   adopt: loadScript('adopt-grants-1', FENCED),

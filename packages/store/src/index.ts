@@ -12,6 +12,7 @@ export {
 } from './grant-log.ts'
 export { Guards, metaKey, REBUILDING, rootKey } from './guards.ts'
 export {
+  type Adopted,
   figuresOf,
   LEDGER_BATCH_MAX,
   LEDGER_OUTCOME,

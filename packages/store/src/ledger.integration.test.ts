@@ -1,10 +1,12 @@
-import { checkInvariants } from '@bigtap/domain'
+import { checkInvariants, NO_FIGURES } from '@bigtap/domain'
 import { nullLogger, slotOf } from '@bigtap/kernel'
 import { type Engine, SeededRandom, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connectStore, type Store } from './connection.ts'
 import { GrantLog } from './grant-log.ts'
-import { LEDGER_OUTCOME, Ledger, type LedgerSku, type Reservation } from './ledger.ts'
+import { rootKey } from './guards.ts'
+import { LEDGER_OUTCOME, Ledger, type LedgerSku, type Reservation, TOKEN_GRACE_MS } from './ledger.ts'
+import type { LedgerOrder } from './order-record.ts'
 
 let redis: Engine
 let store: Store
@@ -153,7 +155,7 @@ describe('stock and quota', () => {
       outcome: 'done',
       stock: 7,
     })
-    expect(checkInvariants((await figures()) as never)).toEqual([])
+    expect(checkInvariants((await figures()) ?? NO_FIGURES)).toEqual([])
   })
 
   test('a node grants only what it has leased, and a grant is written once', async () => {
@@ -193,6 +195,42 @@ describe('stock and quota', () => {
     expect(await figures()).toMatchObject({ pool: 10, leased: 0 })
   })
 
+  test('a token that is never redeemed gives its place back, and only after the cart would take it no more', async () => {
+    await open()
+    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    await log.lease(who, [{ skuId: 1, want: 1, giveBack: 1, pacePerSecond: null }])
+    const expiresAt = Date.now() + 100
+    await log.grant(who, [{ ...want(1, { expiresAt }), slot: slotOf(1) }])
+    const pool = (await figures())?.pool
+
+    const swept = await waitFor('the token to die', async () => (await ledger.sweep(activity, 10)).tokens, 5_000)
+
+    expect(swept).toBe(1)
+    expect(Date.now() - expiresAt).toBeGreaterThanOrEqual(TOKEN_GRACE_MS)
+    expect(pool).toBe(9)
+    expect(await figures()).toMatchObject({ pool: 10, leased: 0, outstanding: 0, deadTotal: 1 })
+  })
+
+  test('an entry of the outbox that was not carried is never trimmed, however many there are', async () => {
+    await open()
+    const { redis: client } = store
+    const key = `${rootKey(activity)}outbox`
+    for (let entry = 1; entry <= 10_500; entry += 500) {
+      const pipeline = client.pipeline()
+      for (let n = entry; n < entry + 500; n++) pipeline.xadd(key, `${n}-0`, 'e', 'x')
+      await pipeline.exec()
+    }
+
+    await ledger.ackOutbox(activity, '200-0')
+    const [first] = await client.xrange(key, '-', '+', 'COUNT', 1)
+    await ledger.ackOutbox(activity, '9000-0')
+    const [later] = await client.xrange(key, '-', '+', 'COUNT', 1)
+
+    expect(Number.parseInt(first?.[0] ?? '', 10)).toBeLessThanOrEqual(201)
+    expect(Number.parseInt(later?.[0] ?? '', 10)).toBeGreaterThan(400)
+    expect(await client.xlen(key)).toBeGreaterThanOrEqual(10_000)
+  })
+
   test('the pace holds over nodes: no more than the pace and one chunk', async () => {
     await open([sku({ stock: 10_000 })])
     const nodes = await Promise.all(
@@ -214,31 +252,109 @@ describe('stock and quota', () => {
 })
 
 test('whatever is done in whatever order, the invariants hold after every step', async () => {
-  await open([sku({ stock: 20, limitPerBuyer: 2, holdSeconds: 0.02 }), sku({ skuId: 2, stock: 5 })], 'unlimited')
+  await open([sku({ stock: 20, limitPerBuyer: 2, holdSeconds: 0.02 }), sku({ skuId: 2, stock: 5 })])
   const random = new SeededRandom(42)
   const pick = (count: number) => Math.floor(random.next() * count)
   let fence = await log.claim(activity, 'm1')
-  for (let step = 0; step < 400; step++) {
+  for (let step = 0; step < 600; step++) {
     const n = 1 + pick(40)
     const skuId = 1 + pick(2)
+    const uid = 1 + (n % 7)
     const who = { activityId: activity, nodeId: 'm1', fence }
     const verbs = [
-      () => ledger.reserve(activity, [want(n, { skuId }), want(n + 1, { skuId })]),
+      () => ledger.reserve(activity, [want(n, { skuId, uid }), want(n + 1, { skuId, uid, quantity: 1 + pick(2) })]),
       () => ledger.confirm(activity, [`o${tokenId(n)}`]),
-      () => ledger.cancel(activity, [`o${tokenId(n)}`]),
+      () => ledger.cancel(activity, [`o${tokenId(n)}`, `o${tokenId(n + 1)}`]),
       () => ledger.sweep(activity, 5),
       () => ledger.restock(activity, skuId, { requestId: `r${step}`, op: 'set', units: pick(30) }),
       () => log.lease(who, [{ skuId, want: pick(5), giveBack: pick(3), pacePerSecond: null }]),
-      () => log.grant(who, [{ ...want(n, { skuId, expiresAt: Date.now() + pick(50) }), slot: slotOf(n) }]),
+      () => log.grant(who, [{ ...want(n, { skuId, uid, expiresAt: Date.now() + pick(50) }), slot: slotOf(uid) }]),
       async () => {
         fence = await log.claim(activity, 'm1')
       },
+      async () => {
+        await ledger.beginRebuild(activity)
+        await ledger.endRebuild(activity, 2 + step)
+      },
     ]
     await verbs[pick(verbs.length)]?.()
-    for (const [id, figure] of await ledger.figures(activity)) {
-      expect(checkInvariants(figure), `step ${step}, sku ${id}`).toEqual([])
+    await expectInvariants(`step ${step}`, { 1: 2, 2: 1 })
+  }
+})
+
+/** Invariants 1, 3 and 5, and the figures against the orders themselves. */
+async function expectInvariants(step: string, limits: Record<number, number>) {
+  const { orders } = await ledger.scanOrders(activity, 0)
+  const units = (state: string, skuId: number) =>
+    orders.filter((one) => one.state === state && one.skuId === skuId).reduce((sum, one) => sum + one.quantity, 0)
+  for (const [skuId, figure] of await ledger.figures(activity)) {
+    expect(checkInvariants(figure), `${step}, sku ${skuId}`).toEqual([])
+    expect([figure.held, figure.sold], step).toEqual([units('held', skuId), units('paid', skuId)])
+    for (const uid of new Set(orders.map((one) => one.uid))) {
+      const own = orders.filter((one) => one.uid === uid && one.skuId === skuId)
+      const has = own
+        .filter(({ state }) => state === 'held' || state === 'paid')
+        .reduce((sum, o) => sum + o.quantity, 0)
+      expect(has, `${step}, buyer ${uid}`).toBeLessThanOrEqual(limits[skuId] ?? 0)
+      expect(await log.units(activity, [{ uid, skuId }]), step).toEqual([has])
     }
   }
+}
+
+describe('rebuild', () => {
+  const order = (n: number, change: Partial<LedgerOrder> = {}): LedgerOrder => ({
+    ...{ orderId: `o${tokenId(n)}`, state: 'held', skuId: 1, uid: n, quantity: 1, priceCents: 100 },
+    ...{ version: 1, seq: n, createdAt: 1, payBy: Date.now() + 60_000, updatedAt: 1, ...change },
+  })
+
+  test('orders come back although all places are leased or granted to others', async () => {
+    await open([sku({ stock: 2 })])
+    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    await log.lease(who, [{ skuId: 1, want: 2, giveBack: 0, pacePerSecond: null }])
+    await log.grant(who, [{ ...want(9), slot: slotOf(9) }])
+
+    await ledger.beginRebuild(activity)
+    const adopted = await ledger.adopt(activity, [order(1), order(2, { state: 'paid' })], false)
+    await ledger.endRebuild(activity, 2)
+    const [late] = await ledger.reserve(activity, [want(9)])
+
+    expect(adopted).toMatchObject({ adopted: 2, conflicts: [] })
+    expect(late?.outcome).toBe(LEDGER_OUTCOME.soldOut)
+    expect(await figures()).toMatchObject({ free: 0, held: 1, sold: 1 })
+    expect(checkInvariants((await figures()) ?? NO_FIGURES)).toEqual([])
+  })
+
+  test('states move forward only, and an order that finds no unit is named', async () => {
+    await open([sku({ stock: 1 })])
+    await ledger.reserve(activity, [want(1)])
+    await ledger.confirm(activity, [`o${tokenId(1)}`])
+
+    await ledger.beginRebuild(activity)
+    const result = await ledger.adopt(activity, [order(1), order(1, { state: 'expired', version: 9 }), order(2)], false)
+
+    expect(result).toMatchObject({ adopted: 0, known: 2, moved: 0 })
+    expect(result.conflicts.map(({ uid }) => uid)).toEqual([2])
+    expect(await figures()).toMatchObject({ free: 0, held: 0, sold: 1 })
+  })
+
+  test('a ledger that is emptied during its rebuild is not opened', async () => {
+    await open()
+    await ledger.beginRebuild(activity)
+    await store.redis.flushall()
+
+    await expect(ledger.endRebuild(activity, 2)).rejects.toMatchObject({ code: 'STALE_GUARD' })
+    await expect(ledger.reserve(activity, [want(1)])).rejects.toMatchObject({ code: 'LEDGER_UNKNOWN' })
+  })
+
+  test('the fence of a node grows even when Redis has forgotten the one before', async () => {
+    await open()
+    const before = await log.claim(activity, 'm1')
+    await store.redis.flushall()
+    await ledger.open(activity, 'unlimited', [sku()])
+
+    expect(await log.claim(activity, 'm1')).toBeGreaterThanOrEqual(before)
+    expect(await log.claim(activity, 'm1')).toBeGreaterThan(before)
+  })
 })
 
 test('a stale guard is refused, and a ledger that Redis lost is unknown', async () => {

@@ -51,6 +51,14 @@ export interface OutboxEntry {
   readonly orders: readonly LedgerOrder[]
 }
 
+/** What became of orders that a rebuild put back. */
+export interface Adopted {
+  readonly adopted: number
+  readonly known: number
+  readonly moved: number
+  readonly conflicts: readonly LedgerOrder[]
+}
+
 /** What a sweep gave back. */
 export interface Swept {
   readonly holds: number
@@ -67,10 +75,12 @@ const GUARDED = ['prelude', 'guarded']
 const SCRIPTS = {
   reserve: loadScript('reserve-1', GUARDED),
   settle: loadScript('settle-1', [...GUARDED, 'settle']),
-  sweep: loadScript('sweep-1', [...GUARDED, 'settle']),
+  sweep: loadScript('sweep-1', [...GUARDED, 'settle', 'leases']),
   restock: loadScript('restock-1', GUARDED),
   open: loadScript('open-1', ['prelude']),
+  beginRebuild: loadScript('begin-rebuild-1', ['prelude', 'leases']),
   adopt: loadScript('adopt-1', [...GUARDED, 'settle']),
+  endRebuild: loadScript('end-rebuild-1', GUARDED),
 }
 const FIGURE_FIELDS = [
   'stock',
@@ -100,8 +110,16 @@ export class Ledger {
     this.guards = new Guards(store)
   }
 
-  /** Makes the ledger where there is none, else brings its settings up to date; returns the guard that stands. */
-  async open(activityId: number, rule: PurchaseRule, skus: readonly LedgerSku[]): Promise<string> {
+  /**
+   * Makes the ledger where there is none, else brings its settings up to date; returns the guard that stands.
+   * `guard` is set where there is none: `REBUILDING` when orders follow before anybody may buy.
+   */
+  async open(
+    activityId: number,
+    rule: PurchaseRule,
+    skus: readonly LedgerSku[],
+    guard = `1:${this.#store.runId ?? ''}`,
+  ): Promise<string> {
     const args = skus.flatMap((sku) => [
       sku.skuId,
       sku.stock,
@@ -110,7 +128,6 @@ export class Ledger {
       sku.priceCents,
       sku.holdSeconds * 1000,
     ])
-    const guard = `1:${this.#store.runId ?? ''}`
     return String(await runScript(this.#store, SCRIPTS.open, [metaKey(activityId)], [guard, rule, ...args]))
   }
 
@@ -185,21 +202,28 @@ export class Ledger {
     return (await this.#store.redis.get(`${rootKey(activityId)}outbox-cursor`)) ?? '0-0'
   }
 
-  /** Notes how far it has been carried; the last 10,000 entries stay for those who look back. */
+  /** Notes how far it has been carried. The last 10,000 carried entries stay; one that was not carried is never trimmed. */
   async ackOutbox(activityId: number, id: string): Promise<void> {
     const { redis } = this.#store
+    const key = `${rootKey(activityId)}outbox`
     await redis.set(`${rootKey(activityId)}outbox-cursor`, id)
-    await redis.xtrim(`${rootKey(activityId)}outbox`, 'MAXLEN', '~', OUTBOX_KEPT)
+    const surplus = (await redis.xlen(key)) - OUTBOX_KEPT
+    if (surplus > 0) await redis.xtrim(key, 'MINID', '~', id, 'LIMIT', surplus)
   }
 
-  /** Rebuild: closes the ledger to all verbs but `adopt`. */
-  async beginRebuild(activityId: number): Promise<void> {
-    await this.#store.redis.hset(metaKey(activityId), 'guard', REBUILDING)
+  /** Rebuild: closes the ledger to all verbs but `open` and `adopt`, and ends all leases; tells how it stood before. */
+  async beginRebuild(activityId: number): Promise<{ epoch: number; seq: number; guard: string }> {
+    const reply = await runScript(this.#store, SCRIPTS.beginRebuild, [metaKey(activityId)], [])
     this.guards.forget(activityId)
+    const [epoch, seq, guard = ''] = (reply as string[]).map(String)
+    return { epoch: Number(epoch) || Number(guard.split(':')[0]) || 0, seq: Number(seq), guard }
   }
 
-  /** Rebuild: puts orders back; `emits` also tells the outbox. Returns how many were adopted, moved on, or conflict. */
-  async adopt(activityId: number, orders: readonly LedgerOrder[], emits: boolean) {
+  /**
+   * Rebuild: puts orders back; `emits` also tells the outbox. A conflict has no unit left, or no product.
+   * Safe to repeat: what is known stays.
+   */
+  async adopt(activityId: number, orders: readonly LedgerOrder[], emits: boolean): Promise<Adopted> {
     const args = orders.flatMap((order) => [order.orderId, formatOrderRecord(order)])
     const replies = (await runScript(
       this.#store,
@@ -208,21 +232,26 @@ export class Ledger {
       [REBUILDING, emits ? 1 : 0, ...args],
     )) as number[]
     const count = (code: number) => replies.filter((reply) => Number(reply) === code).length
-    return { adopted: count(1), known: count(2), moved: count(3), conflicts: count(0) }
+    const conflicts = orders.filter((_, index) => Number(replies[index]) === 0)
+    return { adopted: count(1), known: count(2), moved: count(3), conflicts }
   }
 
-  /** Rebuild: opens the ledger again under a new guard, `epoch:run id`. */
-  async endRebuild(activityId: number, epoch: number): Promise<string> {
-    const guard = `${epoch}:${this.#store.runId ?? ''}`
-    await this.#store.redis.hset(metaKey(activityId), 'guard', guard, 'epoch', epoch)
+  /** Rebuild: opens the ledger under a new guard, `epoch:run id`; STALE_GUARD when it was emptied meanwhile. */
+  async endRebuild(
+    activityId: number,
+    epoch: number,
+    { runId = this.#store.runId ?? '', seqAtLeast = 0 }: { runId?: string; seqAtLeast?: number } = {},
+  ): Promise<string> {
+    const guard = `${epoch}:${runId}`
+    const args = [REBUILDING, guard, epoch, seqAtLeast]
+    await runScript(this.#store, SCRIPTS.endRebuild, [metaKey(activityId)], args)
     this.guards.forget(activityId)
     return guard
   }
 
-  /** The epoch of the ledger that stands in Redis, 0 where there is none; and the last order's number. */
-  async epochAndSeq(activityId: number): Promise<{ epoch: number; seq: number }> {
-    const [epoch, seq, guard] = await this.#store.redis.hmget(metaKey(activityId), 'epoch', 'seq', 'guard')
-    return { epoch: Number(epoch ?? (guard ?? '0:').split(':')[0]) || 0, seq: Number(seq ?? 0) }
+  /** The number of the last order. */
+  async lastSeq(activityId: number): Promise<number> {
+    return Number((await this.#store.redis.hget(metaKey(activityId), 'seq')) ?? 0)
   }
 
   async #settle(activityId: number, state: 'paid' | 'cancelled', orderIds: readonly string[]): Promise<LedgerReply[]> {

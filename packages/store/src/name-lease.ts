@@ -1,7 +1,7 @@
 import type { Store } from './connection.ts'
 import { loadScript, runScript } from './script.ts'
 
-const SCRIPT = loadScript('lease-name-2')
+const SCRIPTS = { hold: loadScript('lease-name-2'), release: loadScript('release-name-1') }
 
 /** A lease on a name: one owner at a time, with a fencing number that grows with every new owner. */
 export class NameLease {
@@ -19,7 +19,16 @@ export class NameLease {
 
   /** Takes or renews it: the fence, or 0 when somebody else has it. */
   async hold(): Promise<number> {
-    const keys = [`bt:{lease:${this.#name}}:holder`, `bt:{lease:${this.#name}}:fence`]
-    return Number(await runScript(this.#store, SCRIPT, keys, [this.#owner, this.#ttlMs]))
+    const keys = [this.#holderKey, `bt:{lease:${this.#name}}:fence`]
+    return Number(await runScript(this.#store, SCRIPTS.hold, keys, [this.#owner, this.#ttlMs]))
+  }
+
+  /** Ends it early, so that the next owner need not wait. */
+  async release(): Promise<void> {
+    await runScript(this.#store, SCRIPTS.release, [this.#holderKey], [this.#owner])
+  }
+
+  get #holderKey(): string {
+    return `bt:{lease:${this.#name}}:holder`
   }
 }

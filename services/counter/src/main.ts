@@ -20,7 +20,6 @@ const CONNECT_MS_MAX = 20_000
 const LEASE_MS = 1_000
 const REBUILD_LEASE_MS = 10_000
 const SWEEP_MAX = 500
-const LIVE_STATES: readonly string[] = ['preloading', 'armed', 'open', 'paused', 'closed']
 
 await runService('counter', spec, (context) => {
   const { settings, logger, metrics, clock, page } = context
@@ -46,17 +45,12 @@ await runService('counter', spec, (context) => {
     currencyOf: (activityId, skuId) => mirror.sku(activityId, skuId)?.currency ?? '',
     onOrder: (activityId, order) => recent.add(activityId, order),
   })
-  const forEach = async (work: (activityId: number) => Promise<boolean>) => {
-    let isMore = false
-    for (const { id, state } of activities()) if (LIVE_STATES.includes(state)) isMore = (await work(id)) || isMore
-    return isMore
-  }
-  const keeper = (name: string, everyMs: number, work: () => Promise<boolean>) =>
-    new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, work })
-  const sweep = keeper('sweep', settings.sweepMs, () =>
-    forEach(async (id) => Object.values(await ledger.sweep(id, SWEEP_MAX)).includes(SWEEP_MAX)),
+  const keeper = (name: string, everyMs: number, work: (activityId: number) => Promise<boolean>) =>
+    new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, activities, work })
+  const sweep = keeper('sweep', settings.sweepMs, async (id) =>
+    Object.values(await ledger.sweep(id, SWEEP_MAX)).includes(SWEEP_MAX),
   )
-  const carry = keeper('relay', settings.relayMs, () => forEach(relay))
+  const carry = keeper('relay', settings.relayMs, relay)
   const { seconds } = declareMetrics(metrics, { gatherer, recent, rebuilder })
   const onFrame = createLedgerServer({ gatherer, clock, onSeconds: (value) => seconds.observe(value) })
   const server = createServer(

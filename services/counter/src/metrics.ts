@@ -15,5 +15,6 @@ export function declareMetrics(
   gauge('recent_orders', 'orders remembered for a rebuild', () => recent.size)
   gauge('rebuilds', 'ledgers rebuilt', () => rebuilder.history.length)
   gauge('lost_orders', 'orders that no rebuild could find again', () => rebuilder.lostTotal)
+  gauge('conflict_orders', 'orders that found no unit in a rebuild', () => rebuilder.conflictsTotal)
   return { seconds: metrics.histogram('bigtap_counter_call_seconds', 'from a ledger call to its reply') }
 }

@@ -10,7 +10,7 @@
 
 import type { Db, OrderRow } from '@bigtap/db'
 import type { Clock, Logger } from '@bigtap/kernel'
-import type { Ledger, LedgerOrder, NameLease, Store } from '@bigtap/store'
+import { type Ledger, type LedgerOrder, type NameLease, REBUILDING, type Store } from '@bigtap/store'
 import type { RecentOrders } from './core/recent-orders.ts'
 
 /** What the rebuilder works with. */
@@ -32,6 +32,7 @@ export interface Rebuild {
   readonly epoch: number
   readonly adopted: number
   readonly moved: number
+  /** Orders that found no unit, or no product: they stand in the record, and in the log of this process. */
   readonly conflicts: number
   /** Orders that were taken, and that neither Redis, PostgreSQL nor this process knows any more. */
   readonly lost: number
@@ -47,6 +48,7 @@ const LEDGER_STATES: readonly string[] = ['armed', 'open', 'paused', 'closed']
 export class Rebuilder {
   readonly #parts: RebuilderParts
   readonly #history: Rebuild[] = []
+  readonly #newest = new Map<number, Rebuild>()
   #isRunning = false
 
   constructor(parts: RebuilderParts) {
@@ -57,8 +59,17 @@ export class Rebuilder {
     return this.#history
   }
 
+  /** What is lost of an activity stays lost: its newest rebuild counts what earlier ones did. */
   get lostTotal(): number {
-    return this.#history.reduce((total, { lost }) => total + lost, 0)
+    return this.#sum(({ lost }) => lost)
+  }
+
+  get conflictsTotal(): number {
+    return this.#sum(({ conflicts }) => conflicts)
+  }
+
+  #sum(of: (rebuild: Rebuild) => number): number {
+    return [...this.#newest.values()].reduce((total, rebuild) => total + of(rebuild), 0)
   }
 
   /** Looks at all ledgers; rebuilds those in doubt, one process at a time. */
@@ -78,39 +89,45 @@ export class Rebuilder {
     const guard = await this.#parts.ledger.guards.read(activityId)
     if (guard?.endsWith(`:${runId}`)) return
     if ((await this.#parts.lease.hold()) === 0) return
-    const rebuild = await this.#rebuild(activityId)
+    const rebuild = await this.#rebuild(activityId, runId).finally(
+      () => this.#parts.lease.release().catch(() => undefined), // it runs out by itself
+    )
     if (this.#history.length >= HISTORY_MAX) this.#history.shift()
     this.#history.push(rebuild)
+    this.#newest.set(activityId, rebuild)
     this.#parts.logger.warn({ ...rebuild, from: guard ?? 'nothing' }, 'ledger rebuilt')
   }
 
-  async #rebuild(activityId: number): Promise<Rebuild> {
-    const { ledger, db, recent, clock } = this.#parts
-    const before = await ledger.epochAndSeq(activityId)
-    await ledger.beginRebuild(activityId)
-    const activity = await db.definitions.getActivity(activityId)
-    const skus = await db.definitions.listSkus(activityId)
-    await ledger.open(
-      activityId,
-      activity?.rule ?? 'once-per-product',
-      skus.map(({ id, stock, limitPerBuyer, priceCents, policy: { overbook, holdSeconds } }) => ({
-        skuId: id,
-        stock,
-        overbook,
-        limitPerBuyer,
-        priceCents,
-        holdSeconds,
-      })),
-    )
-    const totals = { adopted: 0, moved: 0, conflicts: 0 }
+  async #rebuild(activityId: number, runId: string): Promise<Rebuild> {
+    const { ledger, recent, clock, logger } = this.#parts
+    const before = await ledger.beginRebuild(activityId)
+    await this.#openLedger(activityId)
+    const totals: Totals = { adopted: 0, moved: 0, conflicts: [] }
     await this.#adoptStored(activityId, totals)
     // What PostgreSQL has is adopted silently; what only this process knows is told to the outbox again.
     await this.#adoptAll(activityId, recent.of(activityId), true, totals)
-    const lost = await this.#countLost(activityId, Math.max(before.seq, recent.highestSeq(activityId)))
+    // An order may have had to wait for the unit that another gave back.
+    const waiting = totals.conflicts
+    totals.conflicts = []
+    await this.#adoptAll(activityId, newestOf(waiting), true, totals)
+    for (const order of totals.conflicts) logger.error({ activityId, ...named(order) }, 'order found no unit')
+    const seqAtLeast = Math.max(before.seq, recent.highestSeq(activityId), await ledger.lastSeq(activityId))
+    const lost = Math.max(0, seqAtLeast - (await this.#countKnown(activityId)) - totals.conflicts.length)
     // Without an earlier epoch the time stands in: whatever guard others remember, it differs.
     const epoch = before.epoch > 0 ? before.epoch + 1 : Math.floor(clock.now() / 1000)
-    await ledger.endRebuild(activityId, epoch)
-    return { activityId, at: clock.now(), epoch, ...totals, lost }
+    await ledger.endRebuild(activityId, epoch, { runId, seqAtLeast })
+    const { adopted, moved, conflicts } = totals
+    return { activityId, at: clock.now(), epoch, adopted, moved, conflicts: conflicts.length, lost }
+  }
+
+  async #openLedger(activityId: number): Promise<void> {
+    const { db, ledger } = this.#parts
+    const activity = await db.definitions.getActivity(activityId)
+    const skus = await db.definitions.listSkus(activityId)
+    const rows = skus.map(({ id, stock, limitPerBuyer, priceCents, policy: { overbook, holdSeconds } }) => ({
+      ...{ skuId: id, stock, overbook, limitPerBuyer, priceCents, holdSeconds },
+    }))
+    await ledger.open(activityId, activity?.rule ?? 'once-per-product', rows, REBUILDING)
   }
 
   async #adoptStored(activityId: number, totals: Totals): Promise<void> {
@@ -127,23 +144,33 @@ export class Rebuilder {
       const result = await this.#parts.ledger.adopt(activityId, orders.slice(at, at + ADOPT_MAX), emits)
       totals.adopted += result.adopted
       totals.moved += result.moved
-      totals.conflicts += result.conflicts
+      totals.conflicts.push(...result.conflicts)
       await this.#parts.lease.hold()
     }
   }
 
-  async #countLost(activityId: number, seqKnown: number): Promise<number> {
-    const { seq } = await this.#parts.ledger.epochAndSeq(activityId)
-    let known = 0
-    for (const figures of (await this.#parts.ledger.figures(activityId)).values()) known += figures.reservedTotal
-    return Math.max(0, Math.max(seq, seqKnown) - known)
+  async #countKnown(activityId: number): Promise<number> {
+    const figures = await this.#parts.ledger.figures(activityId)
+    return [...figures.values()].reduce((total, { reservedTotal }) => total + reservedTotal, 0)
   }
 }
 
 interface Totals {
   adopted: number
   moved: number
-  conflicts: number
+  conflicts: LedgerOrder[]
+}
+
+/** The newest version of each order. */
+function newestOf(orders: readonly LedgerOrder[]): LedgerOrder[] {
+  const newest = new Map<string, LedgerOrder>()
+  for (const order of orders)
+    if (order.version >= (newest.get(order.orderId)?.version ?? 0)) newest.set(order.orderId, order)
+  return [...newest.values()]
+}
+
+function named({ orderId, skuId, quantity, state }: LedgerOrder) {
+  return { orderId, skuId, quantity, state }
 }
 
 /** A stored order as the ledger sees it: money that has to go back is no unit of the ledger's. */

@@ -1,0 +1,14 @@
+-- What a node has leased goes back to the pool, and its lease ends; used by claim, sweep and begin-rebuild.
+local function giveBackLease(holder)
+  local places = redis.call('HGETALL', root .. 'lease:' .. holder)
+  for index = 1, #places, 2 do
+    local figures = sku(places[index])
+    if figures then
+      figures.leased = figures.leased - tonumber(places[index + 1])
+      figures.pool = figures.pool + tonumber(places[index + 1])
+      figures.changed = true
+    end
+  end
+  redis.call('DEL', root .. 'lease:' .. holder)
+  redis.call('ZREM', LEASES, holder)
+end
