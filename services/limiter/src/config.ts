@@ -1,6 +1,7 @@
 /** Settings of the limiter. */
 
 import { baseSettings, defineSettings, setting, shared } from '@bigtap/runtime'
+import { trustedProxies } from './trusted-proxies.ts'
 
 /** The limiter's settings, with units and defaults. */
 export const settings = defineSettings({
@@ -10,20 +11,46 @@ export const settings = defineSettings({
   tokenSecretPrevious: shared.tokenSecretPrevious,
   clusterSecret: shared.clusterSecret,
   publicOrigin: shared.publicOrigin,
-  edge: setting.string('BIGTAP_EDGE', {
-    default: 'auto',
-    doc: 'HTTP edge: auto (uWebSockets.js where it is native, else node:http), uws or node',
-  }),
+  edge: {
+    ...setting.string('BIGTAP_EDGE', {
+      default: 'auto',
+      doc: 'HTTP edge: auto (uWebSockets.js where it is native, else node:http), uws or node',
+    }),
+    read: readEdge,
+  },
   devLogin: setting.boolean('BIGTAP_DEV_LOGIN', { default: false, doc: 'sessions for any uid, without a proof' }),
-  trustedProxies: setting.list('BIGTAP_TRUSTED_PROXIES', {
-    default: [],
-    doc: 'addresses and networks whose X-Forwarded-For is believed',
-  }),
+  trustedProxies: {
+    ...setting.list('BIGTAP_TRUSTED_PROXIES', {
+      default: [],
+      doc: 'addresses and networks whose X-Forwarded-For is believed',
+    }),
+    read: readProxies,
+  },
   jwksUrl: setting.string('BIGTAP_JWKS_URL', { default: '', doc: "keys of the shop's identity provider" }),
   jwtIssuer: setting.string('BIGTAP_JWT_ISSUER', { default: '', doc: 'issuer of its tokens' }),
   jwtAudience: setting.string('BIGTAP_JWT_AUDIENCE', { default: '', doc: 'audience of its tokens' }),
-  asksMax: setting.int('BIGTAP_LIMITER_ASKS_MAX', { default: 16_384, doc: 'asks that wait for Middle (1 to 65,535)' }),
+  asksMax: {
+    ...setting.int('BIGTAP_LIMITER_ASKS_MAX', { default: 16_384, doc: 'asks that wait for Middle (1 to 65,535)' }),
+    read: readAsksMax,
+  },
   askMsMax: setting.durationMs('BIGTAP_LIMITER_ASK_MS', { default: 100, doc: 'time that an ask waits for Middle' }),
   sessionMs: setting.durationMs('BIGTAP_SESSION_MS', { default: 43_200_000, doc: 'life of a session' }),
   ticketMs: setting.durationMs('BIGTAP_TICKET_MS', { default: 60_000, doc: 'life of a hidden purchase path' }),
 })
+
+function readEdge(text: string): string {
+  if (['auto', 'uws', 'node'].includes(text)) return text
+  throw new Error('auto, uws or node')
+}
+
+function readProxies(text: string): string[] {
+  const list = text.split(',').filter((item) => item.trim() !== '')
+  trustedProxies(list)
+  return list
+}
+
+function readAsksMax(text: string): number {
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (value >= 1 && value <= 65_535) return value
+  throw new Error('a whole number from 1 to 65535')
+}

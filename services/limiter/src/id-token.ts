@@ -24,6 +24,9 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'EdDSA
 
 /** Makes the verifier; the key set is fetched when first needed and kept. */
 export function createIdTokenVerifier({ jwksUrl, issuer, audience }: IdTokenSettings): IdTokenVerifier {
+  // An empty one would not be checked at all.
+  if (issuer === '' || audience === '')
+    throw new Error('BIGTAP_JWKS_URL needs BIGTAP_JWT_ISSUER and BIGTAP_JWT_AUDIENCE')
   const keys = createRemoteJWKSet(new URL(jwksUrl), {
     timeoutDuration: JWKS_MS_MAX,
     cacheMaxAge: JWKS_CACHE_MS,
