@@ -28,4 +28,9 @@ export const settings = defineSettings({
     default: 1_000,
     doc: 'how often refunds are looked for, ms',
   }),
+  refundAfterMs: setting.durationMs('BIGTAP_ORDER_REFUND_AFTER_MS', {
+    default: 5_000,
+    doc: 'how long the sandbox takes for a refund, ms',
+  }),
+  connectionsMax: setting.int('BIGTAP_ORDER_CONNECTIONS_MAX', { default: 16_384, doc: 'connections of clients' }),
 })

@@ -6,78 +6,69 @@ import { createDb, migrate } from '@bigtap/db'
 import { openEventLog } from '@bigtap/eventlog'
 import { runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Ledger, Nodes } from '@bigtap/store'
-import { createKeyRing } from '@bigtap/token'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
-import { createEdge, EDGE_LIMITS } from './http/edge.ts'
 import { declareMetrics } from './metrics.ts'
-import { OrderDesk } from './order-desk.ts'
 import { createIntake } from './order-intake.ts'
-import { PaymentDesk } from './payment-desk.ts'
-import { Reconciler } from './reconciler.ts'
+import { createOrderService } from './order-service.ts'
+import { createOpener } from './record-opener.ts'
 import { refundRound } from './refunder.ts'
-import { addOrderRoutes } from './routes.ts'
-import { Sandbox } from './sandbox.ts'
 import { createWorker } from './worker.ts'
 
 const MERGE_MAX = 128
+const LAG_MS = 1_000
 
 await runService('order', spec, (context) => {
   const { settings, logger, metrics, clock, page } = context
-  const { nodeId, host, port, publicOrigin } = settings
-  const db = createDb({ url: settings.databaseUrl }, { clock, logger })
+  const { nodeId, host, port, databaseUrl, batchMax, refundAfterMs } = settings
+  const db = createDb({ url: databaseUrl, connectMs: 1_000 }, { clock, logger })
   const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
   const catalog = new CatalogStore(store)
   const mirror = new Mirror({ service: 'order', pollMs: 200 }, { catalog, logger, metrics, clock })
-  const ledger = new Ledger(store)
   const log = openEventLog(settings, { logger })
-  const consumer = log.consumer({ topic: 'orders', group: 'order', recordsMax: settings.batchMax })
-  const client = new LedgerClient(
+  const consumer = log.consumer({ topic: 'orders', group: 'order', recordsMax: batchMax })
+  const counter = new LedgerClient(
     { ...settings, role: 'order', address: settings.counterAddress, mergeMax: MERGE_MAX },
     context,
   )
-  const activityIds = () => mirror.activities().keys()
-  const currencyOf = (activityId: number, skuId: number) => mirror.sku(activityId, skuId)?.currency ?? ''
-  const desk = new OrderDesk({ db, ledger, activityIds, currencyOf })
-  const reconciler = new Reconciler({ db, ledger, activityIds, currencyOf, now: clock.now })
-  const counts = declareMetrics(metrics, reconciler)
-  const paymentDesk = new PaymentDesk({
-    ...{ db, ledger: client, logger, onAlert: () => counts.wrongAmounts.inc() },
-    activityOf: (orderId) => desk.activityOf(orderId),
-  })
+  let lag = 0
+  const counts = declareMetrics(metrics, { last: () => reconciler.last, lag: () => lag })
   const sign = (text: string) => createHmac('sha256', settings.paymentSecret).update(text).digest('hex')
-  const sandbox = new Sandbox({ callbackUrl: `${publicOrigin}/v1/payments/callback`, sign, now: clock.now, logger })
-  const ring = createKeyRing({ current: settings.tokenSecret, previous: settings.tokenSecretPrevious })
-  const app = createEdge(EDGE_LIMITS, context)
-  addOrderRoutes(app, { ring, desk, paymentDesk, db, ledger: client, sandbox, sign, publicOrigin, now: clock.now })
+  const { app, sandbox, reconciler, limits } = createOrderService(
+    { ...settings },
+    { ...context, db, store, mirror, counter, counts, sign, ledger: new Ledger(store) },
+  )
   const onStored = (count: number) => counts.stored.inc(count)
   const intake = createIntake({ db, logger, onStored, onDeadLetter: () => counts.deadLetters.inc() })
+  const open = async () => {
+    await migrate(databaseUrl)
+    await consumer.run(intake)
+  }
   const worker = (name: string, everyMs: number, work: () => Promise<unknown>) =>
     createWorker({ name, everyMs, work }, logger)
+  const readLag = async () => {
+    lag = await consumer.lag()
+  }
   const beat = heartbeatLoop(new Nodes(store), () => ({
     ...{ id: nodeId, role: 'order', address: `${host}:${port}`, at: clock.now() },
     ...{ revision: mirror.revision, digest: mirror.digest },
   }))
   page('/debug/reconciliation', () => reconciler.last)
+  page('/debug/dead-letters', async () =>
+    (await db.deadLetters.list({ limit: 50 })).map(({ value, key, ...letter }) => ({ ...letter, bytes: value.length })),
+  )
   return [
-    { name: 'database', start: async () => void (await migrate(settings.databaseUrl)), stop: () => db.close() },
+    { name: 'database', stop: () => db.close() },
     { name: 'redis', stop: () => store.close(), ready: () => store.ready() },
     { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop() },
-    { name: 'ledger', start: () => client.start(), stop: () => client.stop() },
-    {
-      name: 'intake',
-      start: () => consumer.run(intake),
-      stop: () => log.close(),
-      limits: { batchMax: settings.batchMax },
-    },
+    { name: 'ledger', start: () => counter.start(), stop: () => counter.stop(), limits: counter.dialer.limits },
+    { name: 'event log', stop: () => log.close(), limits: { batchMax } },
+    { ...createOpener({ open, logger }), name: 'record' },
+    worker('lag', LAG_MS, readLag),
     worker('reconciler', settings.reconcileMs, () => reconciler.round()),
-    worker('refunds', settings.refundMs, () => refundRound(db)),
-    {
-      name: 'edge',
-      start: async () => void (await app.listen({ host, port })),
-      stop: () => app.close(),
-      limits: { ...EDGE_LIMITS },
-    },
+    worker('refunds', settings.refundMs, () => refundRound(db, { now: clock.now(), afterMs: refundAfterMs })),
+    { name: 'sandbox', stop: () => sandbox.stop(), limits: sandbox.limits },
+    { name: 'edge', start: async () => void (await app.listen({ host, port })), stop: () => app.close(), limits },
     { name: 'heartbeat', ...beat },
   ]
 })

@@ -1,80 +1,83 @@
 /** Stores what the event log brings: batches, guarded by version; what can never be stored is set aside. */
 
-import type { Db, OrderRow } from '@bigtap/db'
+import type { Db } from '@bigtap/db'
+import { isOrderId } from '@bigtap/domain'
 import type { RecordBatch, StoredRecord } from '@bigtap/eventlog'
-import type { Logger } from '@bigtap/kernel'
+import { CodedError, hasCode, type Logger } from '@bigtap/kernel'
 import { decodeOrderEvent, type OrderEvent } from '@bigtap/protocol'
+import { rowOfEvent, rowsOf } from './order-rows.ts'
 
 /** What the intake works with. */
 export interface IntakeParts {
-  readonly db: Pick<Db, 'orders' | 'deadLetters' | 'ping'>
+  readonly db: Pick<Db, 'orders' | 'deadLetters'>
   readonly logger: Logger
   readonly onStored: (count: number) => void
   readonly onDeadLetter: () => void
 }
 
-/** A row is tried alone this often before it is set aside, as long as the database answers. */
+/** A row that the database refuses is tried alone this often before it is set aside. */
 const TRIES_MAX = 3
 
-/** Makes the handler of the topic `orders`. It rejects while the database is away: the batch then comes again. */
+interface Heard {
+  readonly record: StoredRecord
+  readonly event: OrderEvent
+}
+
+/**
+ * Makes the handler of the topic `orders`. Only what the database refuses for its values is set aside; while it is away
+ * the handler rejects, and the log brings the batch again for as long as that takes.
+ */
 export function createIntake(parts: IntakeParts): (batch: RecordBatch) => Promise<void> {
-  const { db, onStored } = parts
+  const { db, onStored, logger } = parts
   return async (batch) => {
-    const rows: { record: StoredRecord; row: OrderRow }[] = []
+    const heard: Heard[] = []
     for (const record of batch.records) {
-      const row = readRow(record)
-      if (row instanceof Error) await setAside(parts, batch, record, row, 1)
-      else rows.push({ record, row })
+      const event = readEvent(record)
+      if (event instanceof Error) await setAside(parts, batch, record, event, 1)
+      else heard.push({ record, event })
     }
-    if (rows.length === 0) return
+    if (heard.length === 0) return
     try {
-      onStored(await db.orders.upsertMany(rows.map(({ row }) => row)))
+      onStored(await db.orders.upsertMany(rowsOf(heard.map(({ event }) => event))))
     } catch (error) {
-      await db.ping() // a database that is away is no fault of the batch: reject, and have it again
-      parts.logger.warn({ error, rows: rows.length }, 'a batch could not be stored, its rows are tried one by one')
-      for (const { record, row } of rows) await storeAlone(parts, batch, record, row)
+      if (!hasCode(error, 'DB_REJECTED')) throw error
+      logger.warn({ error, rows: heard.length }, 'a batch was refused, its rows are tried one by one')
+      for (const one of heard) await storeAlone(parts, batch, one)
     }
   }
 }
 
-async function storeAlone(parts: IntakeParts, batch: RecordBatch, record: StoredRecord, row: OrderRow): Promise<void> {
+async function storeAlone(parts: IntakeParts, batch: RecordBatch, { record, event }: Heard): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      parts.onStored(await parts.db.orders.upsertMany([row]))
+      parts.onStored(await parts.db.orders.upsertMany([rowOfEvent(event)]))
       return
     } catch (error) {
-      await parts.db.ping()
+      if (!hasCode(error, 'DB_REJECTED')) throw error
       if (tries >= TRIES_MAX) return setAside(parts, batch, record, error, tries)
     }
   }
 }
 
 async function setAside(
-  parts: IntakeParts,
-  batch: RecordBatch,
-  record: StoredRecord,
+  { db, logger, onDeadLetter }: IntakeParts,
+  { topic, partition }: RecordBatch,
+  { key, value, position }: StoredRecord,
   error: unknown,
   tries: number,
 ): Promise<void> {
-  const { topic, partition } = batch
   const message = error instanceof Error ? error.message : String(error)
-  await parts.db.deadLetters.add({ topic, partition, ...record, error: message, tries })
-  parts.logger.error(
-    { partition, position: record.position, error: message },
-    'a message was set aside as a dead letter',
-  )
-  parts.onDeadLetter()
+  await db.deadLetters.add({ topic, partition, position, key, value, error: message, tries })
+  logger.error({ partition, position, error: message }, 'a message was set aside as a dead letter')
+  onDeadLetter()
 }
 
-function readRow(record: StoredRecord): OrderRow | Error {
+function readEvent(record: StoredRecord): OrderEvent | Error {
   try {
-    return rowOf(decodeOrderEvent(record.value))
+    const event = decodeOrderEvent(record.value)
+    if (isOrderId(event.orderId)) return event
+    return new CodedError({ code: 'BAD_ORDER_ID', message: `order id ${event.orderId} is none` })
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }
-}
-
-/** The row that an event makes. */
-export function rowOf({ type, at, ...event }: OrderEvent): OrderRow {
-  return { ...event, state: type, createdAt: at, updatedAt: at }
 }

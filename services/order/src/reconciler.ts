@@ -1,34 +1,39 @@
 /** Compares the ledger with PostgreSQL each ten seconds, and repairs in the safe direction: rows that are missing. */
 
-import type { Db, OrderRow } from '@bigtap/db'
-import type { Ledger } from '@bigtap/store'
+import type { Db } from '@bigtap/db'
+import type { Logger } from '@bigtap/kernel'
 import { type Difference, differencesOf } from './core/reconcile.ts'
+import type { LedgerView } from './ledger-view.ts'
+import { rowOfLedger } from './order-rows.ts'
 
 /** What the reconciler works with. */
 export interface ReconcilerParts {
   readonly db: Pick<Db, 'orders'>
-  readonly ledger: Pick<Ledger, 'figures' | 'scanOrders'>
-  readonly activityIds: () => Iterable<number>
-  readonly currencyOf: (activityId: number, skuId: number) => string
+  readonly ledgers: Pick<LedgerView, 'activityIds' | 'isVerified' | 'figures' | 'scanOrders' | 'currencyOf'>
+  readonly logger: Logger
   readonly now: () => number
 }
 
-/** The result of one round. */
+/** The result of one round. Activities whose ledger is in doubt are not judged. */
 export interface Reconciliation {
   readonly at: number
   readonly activities: number
+  readonly inDoubt: number
+  /** Rows brought up to date. */
   readonly repaired: number
+  /** SKUs that have differed for two rounds or longer. */
+  readonly alerts: number
   readonly differences: readonly (Difference & { readonly activityId: number })[]
 }
 
-/** Rounds in which an activity must be behind before it is repaired: the log is only slow, most of the time. */
-const BEHIND_ROUNDS = 2
+/** Rounds in which an activity must differ before it is repaired and an alert raised: the log is only slow, most of the time. */
+const ROUNDS_MIN = 2
 
 /** Reconciles all activities. */
 export class Reconciler {
   readonly #parts: ReconcilerParts
-  readonly #behind = new Map<number, number>()
-  #last: Reconciliation = { at: 0, activities: 0, repaired: 0, differences: [] }
+  #rounds = new Map<number, number>()
+  #last: Reconciliation = { at: 0, activities: 0, inDoubt: 0, repaired: 0, alerts: 0, differences: [] }
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts
@@ -40,23 +45,32 @@ export class Reconciler {
 
   /** One round over all activities. */
   async round(): Promise<Reconciliation> {
+    const { ledgers, logger, now } = this.#parts
+    const totals = { activities: 0, inDoubt: 0, repaired: 0, alerts: 0 }
     const differences: (Difference & { activityId: number })[] = []
-    let activities = 0
-    let repaired = 0
-    for (const activityId of this.#parts.activityIds()) {
-      activities++
+    const rounds = new Map<number, number>()
+    for (const activityId of ledgers.activityIds()) {
+      totals.activities++
+      if (!(await ledgers.isVerified(activityId))) {
+        totals.inDoubt++
+        continue
+      }
       const found = await this.#compare(activityId)
+      if (found.length === 0) continue
       differences.push(...found.map((one) => ({ ...one, activityId })))
-      const rounds = found.length > 0 ? (this.#behind.get(activityId) ?? 0) + 1 : 0
-      this.#behind.set(activityId, rounds)
-      if (rounds >= BEHIND_ROUNDS) repaired += await this.#repair(activityId)
+      rounds.set(activityId, (this.#rounds.get(activityId) ?? 0) + 1)
+      if ((rounds.get(activityId) ?? 0) < ROUNDS_MIN) continue
+      totals.alerts += found.length
+      logger.error({ activityId, differences: found.slice(0, 10) }, 'ledger and PostgreSQL differ')
+      totals.repaired += await this.#repair(activityId)
     }
-    this.#last = { at: this.#parts.now(), activities, repaired, differences }
+    this.#rounds = rounds
+    this.#last = { at: now(), ...totals, differences }
     return this.#last
   }
 
   async #compare(activityId: number): Promise<Difference[]> {
-    const figures = await this.#parts.ledger.figures(activityId)
+    const figures = await this.#parts.ledgers.figures(activityId)
     const counts = new Map((await this.#parts.db.orders.countsBySku(activityId)).map((row) => [row.skuId, row]))
     return differencesOf(
       [...figures].map(([skuId, ledger]) => {
@@ -69,19 +83,15 @@ export class Reconciler {
 
   /** Every order of the ledger is offered to PostgreSQL, which keeps the newer of the two: nothing moves back. */
   async #repair(activityId: number): Promise<number> {
+    const { ledgers, db } = this.#parts
     let repaired = 0
     let cursor = 0
     do {
-      const page = await this.#parts.ledger.scanOrders(activityId, cursor)
-      const rows = page.orders.map(
-        (order): OrderRow => ({
-          ...order,
-          activityId,
-          tokenId: order.orderId.slice(1),
-          currency: this.#parts.currencyOf(activityId, order.skuId),
-        }),
+      const page = await ledgers.scanOrders(activityId, cursor)
+      const rows = page.orders.map((order) =>
+        rowOfLedger(activityId, order, ledgers.currencyOf(activityId, order.skuId)),
       )
-      if (rows.length > 0) repaired += await this.#parts.db.orders.upsertMany(rows)
+      if (rows.length > 0) repaired += await db.orders.upsertMany(rows)
       cursor = page.next
     } while (cursor !== 0)
     return repaired

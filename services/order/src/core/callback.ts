@@ -1,6 +1,6 @@
 /** What a payment callback says, and what it comes to. Pure. */
 
-import { Fields, isOrderId, type Parsed } from '@bigtap/domain'
+import { Fields, isOrderId, type OrderState, type Parsed } from '@bigtap/domain'
 import { OUTCOME, type Outcome } from '@bigtap/protocol'
 
 /** A callback of the provider. */
@@ -12,11 +12,11 @@ export interface PaymentCallback {
   readonly amountCents: number
 }
 
-/** What an event led to; kept beside it, so that every repeat is answered the same. */
-export type CallbackResult = 'paid' | 'failed' | 'refund' | 'unknown-payment'
+/** What an event led to; kept beside it, so that every repeat is answered the same. `kept`: nothing was changed. */
+export type CallbackResult = 'paid' | 'failed' | 'refund_pending' | 'kept'
 
-/** What has to be done for a callback. */
-export type CallbackPlan = 'confirm' | 'refund' | 'note-failure' | 'ignore'
+/** What has to be done for an event. */
+export type CallbackPlan = 'confirm' | 'give-back' | 'note-failure'
 
 const ID_CHARS_MAX = 128
 const AMOUNT_MAX = 100_000_000_000
@@ -35,18 +35,24 @@ export function parseCallback(value: unknown): Parsed<PaymentCallback> {
   return fields.done(callback)
 }
 
-/** Judges a callback by the payment that it speaks of. A wrong amount is paid back, never taken. */
+/** Judges an event by the payment that it speaks of. A wrong amount is paid back, never taken, and the unit goes back on sale. */
 export function planOf(
-  callback: PaymentCallback,
-  payment: { orderId: string; amountCents: number } | undefined,
+  event: { readonly type: string; readonly amountCents: number },
+  payment: { readonly amountCents: number },
 ): CallbackPlan {
-  if (!payment || payment.orderId !== callback.orderId) return 'ignore'
-  if (callback.type === 'failed') return 'note-failure'
-  return payment.amountCents === callback.amountCents ? 'confirm' : 'refund'
+  if (event.type === 'failed') return 'note-failure'
+  return payment.amountCents === event.amountCents ? 'confirm' : 'give-back'
 }
 
-/** What the ledger's answer to a confirmation means; undefined: not known yet, the callback must come again. */
-export function resultOf(outcome: Outcome): CallbackResult | undefined {
-  if (outcome === OUTCOME.ok || outcome === OUTCOME.repeated) return 'paid'
-  return outcome === OUTCOME.wrongState || outcome === OUTCOME.notFound ? 'refund' : undefined
+/** What the ledger's answer means, with the order's state after it; undefined: not known yet, the event must come again. */
+export function resultOf(
+  plan: 'confirm' | 'give-back',
+  outcome: Outcome,
+  state: OrderState | undefined,
+): CallbackResult | undefined {
+  const isDone = outcome === OUTCOME.ok || outcome === OUTCOME.repeated
+  if (isDone) return plan === 'confirm' ? 'paid' : 'refund_pending'
+  if (outcome !== OUTCOME.wrongState && outcome !== OUTCOME.notFound) return undefined
+  if (state === 'paid') return plan === 'confirm' ? 'paid' : 'kept'
+  return state === undefined ? undefined : 'refund_pending'
 }

@@ -28,6 +28,7 @@ export const EDGE_LIMITS: EdgeSettings = {
   retryAfterMs: 500,
 }
 
+/** What the edge works with. */
 export interface EdgeParts {
   readonly logger: Logger
   readonly clock: Clock
