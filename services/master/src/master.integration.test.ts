@@ -247,6 +247,8 @@ test('policies have versions that can be tried and taken back, and the rate is s
   await operator.call('PATCH', `activities/${a}/skus/${s}`, { policy: { pacePerSecond: 7 } })
   const { body } = await operator.call('GET', `activities/${a}/skus/${s}/policies`)
   expect((body.versions as { version: number }[]).map(({ version }) => version)).toEqual([1, 2])
+  const all = (await operator.call('GET', 'policies')).body.policies
+  expect(all).toContainEqual(expect.objectContaining({ activityId: a, skuId: s }))
   const tried = await operator.call('POST', `activities/${a}/skus/${s}/policies/dry-run`, { taperAt: 0.5 })
   expect(tried.body).toMatchObject({ isAllowed: true, after: { policy: { pacePerSecond: 7, taperAt: 0.5 } } })
   const back = await operator.call('POST', `activities/${a}/skus/${s}/policies/rollback`, { version: 1 })

@@ -88,6 +88,11 @@ function addSkuRoutes(app: FastifyInstance, { desk, stock, sessions }: RoutePart
 
 function addPolicyRoutes(app: FastifyInstance, { desk, policies, sessions }: RouteParts): void {
   const change = changer(app, desk, sessions)
+  app.get('/admin/v1/policies', async (request) => {
+    sessions.reader(request)
+    const skus = [...desk.parts.book.sales.values()].flatMap((sale) => [...sale.skus.values()])
+    return { policies: skus.map(({ activityId, id, policy }) => ({ activityId, skuId: id, policy })) }
+  })
   app.get(`${S}/:s/policies`, async (request) => {
     sessions.reader(request)
     const { a, s } = idsOf(request)
