@@ -20,8 +20,9 @@ const SALE_MS_MAX = 120_000
 const SETTLE_MS_MAX = 40_000
 const SETTLE_EVERY_MS = 250
 const SIGN_IN_MS_MAX = 180_000
-const HOLD_SECONDS = 10
-const TOKEN_SECONDS = 8
+/** A larger crowd on the same cores takes longer at the till. */
+const holdSecondsFor = (buyers: number) => 8 + Math.ceil(buyers / 2_000)
+const tokenSecondsFor = (buyers: number) => 6 + Math.ceil(buyers / 2_500)
 /** The demo sells its stock in about four seconds, so that a person can watch it. */
 const SELL_OUT_SECONDS = 4
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))))
@@ -34,16 +35,14 @@ export async function runSale(platform: Platform, options: StartOptions, display
   try {
     display.step(`crowd: ${options.buyers} buyers sign in`)
     const origin = `http://127.0.0.1:${platform.ports.origin}`
-    crowd.tell({ type: 'sign-in', origin, settings: options })
+    const limiters = platform.ports.limiters.map((port) => `http://127.0.0.1:${port}`)
+    crowd.tell({ type: 'sign-in', origin, limiters, settings: options })
     const { sessions } = await crowd.wait('signed-in', SIGN_IN_MS_MAX)
     if (sessions < options.buyers) throw new Error(`only ${sessions} of ${options.buyers} buyers could sign in`)
 
     const sale = await defineSale(admin, options)
     display.step(`activity ${sale.activityId}: ${options.stock} units, opens in ${OPENS_IN_MS / 1000} s`)
-    const probe = startProbe(
-      { ...sale, session: await probeSession(origin) },
-      platform.ports.limiters.map((port) => `http://127.0.0.1:${port}`),
-    )
+    const probe = startProbe({ ...sale, session: await probeSession(origin) }, limiters)
     for (const { role, atMs } of options.kills) scheduleKill(platform, role, sale.opensAt + atMs, display)
     crowd.onProgress = (progress) => display.progress(progress, (Date.now() - sale.opensAt) / 1000)
     crowd.tell({ type: 'sale', ...sale })
@@ -95,8 +94,8 @@ async function defineSale(admin: AdminClient, options: StartOptions): Promise<De
       limitPerBuyer: 1,
       policy: {
         pacePerSecond: Math.max(5, Math.ceil(stock / SELL_OUT_SECONDS)),
-        holdSeconds: HOLD_SECONDS,
-        tokenSeconds: TOKEN_SECONDS,
+        holdSeconds: holdSecondsFor(options.buyers),
+        tokenSeconds: tokenSecondsFor(options.buyers),
       },
     })
     skuIds.push(id)

@@ -1,4 +1,4 @@
-/** The crowd's HTTP client: keep-alive connections to the public origin, a deadline on every call. */
+/** The crowd's HTTP client: keep-alive connections, a deadline on every call. */
 
 import { Pool } from 'undici'
 
@@ -12,6 +12,8 @@ export interface Answer {
 /** Limits of the client. */
 export interface ClientSettings {
   readonly origin: string
+  /** The limiters, which are reached directly, in turn, as a load balancer spreads connections over them. */
+  readonly limiters: readonly string[]
   readonly connectionsMax: number
   /** Connections kept for cart, payment and orders: a buyer at the till does not stand behind those who refresh. */
   readonly moneyConnectionsMax: number
@@ -32,35 +34,34 @@ export interface Client {
   close(): Promise<void>
 }
 
-const MONEY = /^\/v1\/(cart|orders|sandbox)\b/
+const HOT = /^\/v1\/(buy|activities)\//
 
 /** Makes a client; nothing connects before the first call. A call never rejects: a lost one has status 0. */
 export function createClient(settings: ClientSettings): Client {
-  const { origin, connectionsMax, moneyConnectionsMax, answerMsMax } = settings
-  const poolOf = (connections: number) =>
-    new Pool(origin, {
+  const { origin, limiters, connectionsMax, moneyConnectionsMax, answerMsMax } = settings
+  const poolOf = (url: string, connections: number) =>
+    new Pool(url, {
       connections,
       pipelining: 1,
       headersTimeout: answerMsMax,
       bodyTimeout: answerMsMax,
       connectTimeout: 5_000,
     })
-  const crowd = poolOf(connectionsMax)
-  const money = poolOf(moneyConnectionsMax)
+  const share = Math.max(1, Math.floor(connectionsMax / limiters.length))
+  const hot = limiters.map((url) => poolOf(url, share))
+  const rest = poolOf(origin, moneyConnectionsMax)
+  let turn = 0
+  const poolFor = (path: string) => (HOT.test(path) ? hot[turn++ % hot.length] : undefined) ?? rest
   const call = async ({ method, path, session, body }: Call): Promise<Answer> => {
     const startedAt = performance.now()
     const headers: Record<string, string> = {}
     if (session !== undefined) headers.authorization = `Bearer ${session}`
     if (body !== undefined) headers['content-type'] = 'application/json'
     try {
-      const answer = await (MONEY.test(path) ? money : crowd).request({
-        path,
-        method,
-        headers,
-        body: body === undefined ? null : JSON.stringify(body),
-      })
-      const text = await answer.body.text()
-      return { status: answer.statusCode, body: parse(text), latencyMs: performance.now() - startedAt }
+      const text = body === undefined ? null : JSON.stringify(body)
+      const answer = await poolFor(path).request({ path, method, headers, body: text })
+      const received = await answer.body.text()
+      return { status: answer.statusCode, body: parse(received), latencyMs: performance.now() - startedAt }
     } catch {
       return { status: 0, body: undefined, latencyMs: performance.now() - startedAt }
     }
@@ -68,7 +69,7 @@ export function createClient(settings: ClientSettings): Client {
   return {
     call,
     close: async () => {
-      await Promise.all([crowd.destroy(), money.destroy()])
+      await Promise.all([rest, ...hot].map((pool) => pool.destroy()))
     },
   }
 }

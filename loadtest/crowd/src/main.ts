@@ -35,6 +35,7 @@ async function signIn(order: Extract<CrowdOrder, { type: 'sign-in' }>): Promise<
   const plans = planCrowd(order.settings, () => random.next())
   const client = createClient({
     origin: order.origin,
+    limiters: order.limiters,
     connectionsMax: CONNECTIONS_MAX,
     moneyConnectionsMax: MONEY_CONNECTIONS_MAX,
     answerMsMax: ANSWER_MS_MAX,

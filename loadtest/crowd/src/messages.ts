@@ -5,7 +5,7 @@ import type { AnswerClass, Complaint, PromisedOrder } from './stats.ts'
 
 /** From the parent. */
 export type CrowdOrder =
-  | { type: 'sign-in'; origin: string; settings: CrowdSettings }
+  | { type: 'sign-in'; origin: string; limiters: string[]; settings: CrowdSettings }
   | { type: 'sale'; activityId: number; skuIds: number[]; opensAt: number; endsAt: number }
 
 /** From the crowd. */
