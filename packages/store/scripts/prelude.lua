@@ -10,6 +10,8 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local FIGURES = { 'stock', 'free', 'held', 'sold', 'quota', 'pool', 'leased', 'outstanding', 'redeemed',
   'reservedTotal', 'deadTotal', 'limit', 'price', 'holdMs' }
+-- The first ones change with every sale; the rest are settings.
+local COUNTS = 11
 local skus = {}
 
 -- The figures of a SKU, read once per call; false when it has no ledger.
@@ -34,9 +36,9 @@ local function saveSkus()
   for id, figures in pairs(skus) do
     if figures and figures.changed then
       local fields = {}
-      for _, name in ipairs(FIGURES) do
-        fields[#fields + 1] = name
-        fields[#fields + 1] = whole(figures[name])
+      for index = 1, COUNTS do
+        fields[index * 2 - 1] = FIGURES[index]
+        fields[index * 2] = whole(figures[FIGURES[index]])
       end
       redis.call('HSET', root .. 'sku:' .. id, unpack(fields))
     end

@@ -29,8 +29,11 @@ end
 readUnits(owns)
 if isOneProduct then readUnits(alls) end
 
-local replies, records, orderFields, buyerFields, holdArgs, tokenArgs, events = {}, {}, {}, {}, {}, {}, {}
-local heads, tails, payBys, made = {}, {}, {}, 0
+local replies, records, orderFields, buyerFields, tokenArgs, events = {}, {}, {}, {}, {}, {}
+-- What all records of a SKU share, made once: `held|sku|`, then uid, quantity, `|price|1|`, seq, `|now|payBy|now`.
+local heads, mids, tails, payBys, holds, made = {}, {}, {}, {}, {}, 0
+-- Small counts as strings: a number that goes to a command is printed each time.
+local texts = { [0] = '0', '1', '2', '3', '4' }
 at = 2
 for index = 1, count do
   local orderId, id, own = orderIds[index], ARGV[at + 2], owns[index]
@@ -52,29 +55,32 @@ for index = 1, count do
   if outcome == OK then
     if not figures.changed then
       figures.changed = true
-      payBys[id] = now + figures.holdMs
+      payBys[id] = whole(now + figures.holdMs)
+      holds[id] = {}
       heads[id] = 'held|' .. id .. '|'
+      mids[id] = '|' .. figures.price .. '|1|'
       tails[id] = '|' .. now .. '|' .. payBys[id] .. '|' .. now
     end
     seq = seq + 1
-    if isRegistered then figures.outstanding = figures.outstanding - quantity
+    if isRegistered then
+      figures.outstanding = figures.outstanding - quantity
+      tokenArgs[#tokenArgs + 1] = members[index]
     else figures.pool = figures.pool - quantity end
     figures.redeemed = figures.redeemed + quantity
     figures.free = figures.free - quantity
     figures.held = figures.held + quantity
     figures.reservedTotal = figures.reservedTotal + 1
     units[own] = units[own] + quantity
-    record = heads[id] .. ARGV[at + 1] .. '|' .. ARGV[at + 3] .. '|' .. figures.price .. '|1|' .. seq .. tails[id]
+    record = heads[id] .. ARGV[at + 1] .. '|' .. ARGV[at + 3] .. mids[id] .. seq .. tails[id]
     records[orderId] = record
     local place = made * 2
     made = made + 1
     orderFields[place + 1] = orderId
     orderFields[place + 2] = record
     buyerFields[place + 1] = own
-    buyerFields[place + 2] = units[own]
-    holdArgs[place + 1] = payBys[id]
-    holdArgs[place + 2] = orderId
-    tokenArgs[made] = members[index]
+    buyerFields[place + 2] = texts[units[own]] or units[own]
+    local waiting = holds[id]
+    waiting[#waiting + 1] = orderId
     events[made] = orderId .. '|' .. record
     if isOneProduct then units[alls[index]] = units[alls[index]] + quantity end
   end
@@ -91,8 +97,9 @@ if made > 0 then
   end
   redis.call('HSET', ORDERS, unpack(orderFields))
   redis.call('HSET', BUYERS, unpack(buyerFields))
-  redis.call('ZADD', HOLDS, unpack(holdArgs))
-  redis.call('ZREM', TOKENS, unpack(tokenArgs))
+  -- The holds of one call and one SKU end together: one entry for all.
+  for id, own in pairs(holds) do redis.call('ZADD', HOLDS, payBys[id], table.concat(own, ',')) end
+  if #tokenArgs > 0 then redis.call('ZREM', TOKENS, unpack(tokenArgs)) end
   redis.call('HSET', KEYS[1], 'seq', seq)
   saveSkus()
   emit(events)

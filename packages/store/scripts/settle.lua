@@ -1,4 +1,5 @@
--- Moves an order on; used by the scripts settle, sweep and adopt.
+-- Moves an order on; used by the scripts settle, sweep and adopt. Its entry among the holds stays until its time is
+-- over: the sweep passes over what is no longer held.
 local OK, REPEATED, NOT_FOUND, WRONG_STATE = 1, 2, 6, 7
 
 -- A unit goes back on sale, and its place with it.
@@ -29,6 +30,5 @@ local function settle(orderId, state, isForced)
   parts[10] = whole(now)
   record = table.concat(parts, '|')
   redis.call('HSET', ORDERS, orderId, record)
-  redis.call('ZREM', HOLDS, orderId)
   return OK, record, orderId .. '|' .. record
 end

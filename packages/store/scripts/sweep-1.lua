@@ -1,12 +1,18 @@
 -- Gives back what ran out: holds past their time, tokens never redeemed, leases of nodes that are gone.
--- ARGV: guard, at most how many of each, grace of tokens (ms). Returns: holds, tokens, leases.
-local max, grace = ARGV[2], tonumber(ARGV[3])
-local events = {}
-local holds = redis.call('ZRANGEBYSCORE', HOLDS, '-inf', whole(now), 'LIMIT', 0, max)
-for _, orderId in ipairs(holds) do
-  local outcome, _, event = settle(orderId, 'expired')
-  if outcome ~= OK then redis.call('ZREM', HOLDS, orderId) end
-  events[#events + 1] = event
+-- ARGV: guard, at most how many of each, grace of tokens (ms). Returns: holds, tokens, leases, and
+-- 1 when there may be more.
+local max, grace = tonumber(ARGV[2]), tonumber(ARGV[3])
+local events, looked = {}, 0
+-- One entry names the orders of one reserve call, which end together; most are paid or cancelled by now.
+local entries = redis.call('ZRANGEBYSCORE', HOLDS, '-inf', whole(now), 'LIMIT', 0, max)
+for _, entry in ipairs(entries) do
+  if looked >= max then break end
+  for orderId in string.gmatch(entry, '[^,]+') do
+    looked = looked + 1
+    local _, _, event = settle(orderId, 'expired')
+    events[#events + 1] = event
+  end
+  redis.call('ZREM', HOLDS, entry)
 end
 local tokens = redis.call('ZRANGEBYSCORE', TOKENS, '-inf', whole(now - grace), 'LIMIT', 0, max)
 for _, member in ipairs(tokens) do
@@ -24,4 +30,5 @@ local leases = redis.call('ZRANGEBYSCORE', LEASES, '-inf', whole(now), 'LIMIT', 
 for _, holder in ipairs(leases) do giveBackLease(holder) end
 saveSkus()
 emit(events)
-return { #holds, #tokens, #leases }
+local isMore = looked >= max or #tokens == max or #leases == max
+return { #events, #tokens, #leases, isMore and 1 or 0 }

@@ -64,6 +64,8 @@ export interface Swept {
   readonly holds: number
   readonly tokens: number
   readonly leases: number
+  /** Is there more that ran out? */
+  readonly isMore: boolean
 }
 
 /** Most items in one call. */
@@ -153,8 +155,8 @@ export class Ledger {
   /** Gives back what ran out, at most `max` of each kind. */
   async sweep(activityId: number, max: number): Promise<Swept> {
     const reply = (await this.#run(activityId, SCRIPTS.sweep, [max, TOKEN_GRACE_MS])) as number[]
-    const [holds = 0, tokens = 0, leases = 0] = reply
-    return { holds, tokens, leases }
+    const [holds = 0, tokens = 0, leases = 0, isMore] = reply
+    return { holds, tokens, leases, isMore: isMore === 1 }
   }
 
   /** Changes the stock, once per request id; `refused` below held + sold, or below the places already given out. */

@@ -47,9 +47,7 @@ await runService('counter', spec, (context) => {
   })
   const keeper = (name: string, everyMs: number, work: (activityId: number) => Promise<boolean>) =>
     new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, activities, work })
-  const sweep = keeper('sweep', settings.sweepMs, async (id) =>
-    Object.values(await ledger.sweep(id, SWEEP_MAX)).includes(SWEEP_MAX),
-  )
+  const sweep = keeper('sweep', settings.sweepMs, async (id) => (await ledger.sweep(id, SWEEP_MAX)).isMore)
   const carry = keeper('relay', settings.relayMs, relay)
   const { seconds } = declareMetrics(metrics, { gatherer, recent, rebuilder })
   const onFrame = createLedgerServer({ gatherer, clock, onSeconds: (value) => seconds.observe(value) })
