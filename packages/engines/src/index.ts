@@ -1,3 +1,4 @@
+export { findChromium } from './chromium.ts'
 export { type KafkaOptions, kafkaObstacle, startKafka } from './kafka.ts'
 export { findPostgres, type PostgresOptions, startPostgres } from './postgres.ts'
 export { accepts, type Engine, freePort } from './process.ts'

@@ -103,7 +103,7 @@ function productCard(activity, sku) {
   card.className = 'product'
   card.dataset.key = `${activity.id}:${sku.id}`
   const parts = [
-    ['div', 'picture', '📱'],
+    ['div', 'picture', ''],
     ['h2', '', sku.title],
     ['div', 'price', price(sku.priceCents, sku.currency)],
     ['p', 'state', ''],
@@ -112,7 +112,7 @@ function productCard(activity, sku) {
     const part = document.createElement(tag)
     part.className = name
     part.textContent = text
-    if (name === 'picture') part.setAttribute('aria-hidden', 'true')
+    if (name === 'picture') part.append(picture(sku.imageUrl))
     card.append(part)
   }
   const button = document.createElement('button')
@@ -120,6 +120,13 @@ function productCard(activity, sku) {
   button.addEventListener('click', () => buy(activity.id, sku))
   card.append(button)
   return card
+}
+
+function picture(imageUrl) {
+  const image = document.createElement('img')
+  image.src = imageUrl || '/rabbit.svg'
+  image.alt = ''
+  return image
 }
 
 function stateText(activity, sku) {
