@@ -1,5 +1,5 @@
 /** The build step of the images: dependencies, generated client, build; then everything but production code is removed. */
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { root, runInherited, setUp } from './setup.mjs'
 
@@ -7,9 +7,9 @@ setUp()
 for (const folder of ['deploy', 'loadtest', 'packages/testkit', 'packages/engines']) {
   rmSync(join(root, folder), { recursive: true, force: true })
 }
-const { packageManager } = JSON.parse((await import('node:fs')).readFileSync(join(root, 'package.json'), 'utf8'))
+const { config } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 process.exit(
-  runInherited('npm', ['exec', '--yes', '--', packageManager, 'install', '--prod', '--no-frozen-lockfile'], {
+  runInherited('npm', ['exec', '--yes', '--', config.pnpm, 'install', '--prod', '--no-frozen-lockfile'], {
     CI: 'true',
   }),
 )

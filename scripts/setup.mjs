@@ -39,8 +39,8 @@ function install(log) {
   const stamp = digestOf(manifests())
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
   log('setup: installing dependencies with pnpm (the first time takes a minute)')
-  const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  run('installing dependencies', 'npm', ['exec', '--yes', '--', packageManager, 'install', '--frozen-lockfile'], {
+  const { config } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  run('installing dependencies', 'npm', ['exec', '--yes', '--', config.pnpm, 'install', '--frozen-lockfile'], {
     log,
     quiet: false,
     timeoutMs: INSTALL_MS_MAX,
