@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
+import { createEdge, EDGE_LIMITS } from '@bigtap/http'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import {
   decodeLedgerCalls,
@@ -13,7 +14,6 @@ import { SeededRandom } from '@bigtap/testkit'
 import { createKeyRing, issueAdmission, issueSession } from '@bigtap/token'
 import { createServer, LedgerClient, type LedgerFault, type Link } from '@bigtap/transport'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createEdge, EDGE_LIMITS } from './http/edge.ts'
 import { addCartRoutes } from './routes.ts'
 
 /** A counter of its own memory: the first call of a token makes the order, a repeat gets it again. */

@@ -1,12 +1,12 @@
 /** Composition root of the cart: edge → token → merged calls of the counter. */
 
 import { Mirror } from '@bigtap/catalog'
+import { createEdge, EDGE_LIMITS } from '@bigtap/http'
 import { runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Nodes } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
-import { createEdge, EDGE_LIMITS } from './http/edge.ts'
 import { addCartRoutes } from './routes.ts'
 
 const STORE_MS_MAX = 1_000

@@ -1,11 +1,10 @@
+import { Problem, readJson, readUid } from '@bigtap/http'
 import type { Clock, Counter, Metrics } from '@bigtap/kernel'
 import type { LedgerReply } from '@bigtap/protocol'
 import { type AdmissionClaims, type KeyRing, verifyAdmission } from '@bigtap/token'
 import { LedgerFault } from '@bigtap/transport'
 import type { FastifyInstance } from 'fastify'
 import { admit, answerOf, type CartAnswer } from './core/cart.ts'
-import { Problem, readJson } from './http/edge.ts'
-import { readUid } from './http/session.ts'
 
 /** What the cart asks: the ledger client, or another in a test. */
 export interface Reserving {

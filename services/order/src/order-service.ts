@@ -2,12 +2,12 @@
 
 import type { Mirror } from '@bigtap/catalog'
 import type { Db } from '@bigtap/db'
+import { createEdge, EDGE_LIMITS } from '@bigtap/http'
 import { type Clock, jitterMs, type Logger, type Random } from '@bigtap/kernel'
 import type { Ledger, Store } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import type { LedgerClient } from '@bigtap/transport'
 import type { Sign } from './core/signature.ts'
-import { createEdge, EDGE_LIMITS } from './http/edge.ts'
 import { LedgerView } from './ledger-view.ts'
 import type { declareMetrics } from './metrics.ts'
 import { OrderDesk } from './order-desk.ts'

@@ -1,6 +1,7 @@
 /** The order service's part of the buyer API: orders, payments, the provider's callbacks. */
 
 import type { Db } from '@bigtap/db'
+import { Problem, readJson, readUid } from '@bigtap/http'
 import { CodedError } from '@bigtap/kernel'
 import { OUTCOME } from '@bigtap/protocol'
 import type { KeyRing } from '@bigtap/token'
@@ -9,8 +10,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseCallback } from './core/callback.ts'
 import { isPayable, orderView } from './core/order-view.ts'
 import { checkSignature, type Sign } from './core/signature.ts'
-import { Problem, readJson } from './http/edge.ts'
-import { readUid } from './http/session.ts'
 import type { FoundOrder, OrderDesk } from './order-desk.ts'
 import type { PaymentDesk } from './payment-desk.ts'
 

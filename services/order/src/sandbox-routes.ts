@@ -1,8 +1,8 @@
 /** The sandbox provider's page and button. Who knows a payment's id may act on it, as on a real provider's page. */
 
 import type { Db, PaymentRow } from '@bigtap/db'
+import { Problem, readJson } from '@bigtap/http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Problem, readJson } from './http/edge.ts'
 import { accepted, available } from './routes.ts'
 import type { Sandbox } from './sandbox.ts'
 
