@@ -1,6 +1,6 @@
 import { CanonicalReader, CanonicalWriter } from './canonical.ts'
 import type { KeyRing } from './key-ring.ts'
-import { fromBase64Url, isSigned, MAC_BYTES, macOf } from './mac.ts'
+import { fromBase64Url, isSigned, MAC_BYTES } from './mac.ts'
 
 /*
  * The admission token:  base64url(fields | mac)
@@ -36,7 +36,7 @@ export function issueAdmission(ring: KeyRing, claims: AdmissionClaims): string {
   if (!/^[0-9a-f]{32}$/.test(tokenId)) throw new RangeError('token id is not 32 characters of lower hex')
   const writer = new CanonicalWriter(FIELDS_BYTES + MAC_BYTES)
   writer.u8(VERSION).hex(tokenId, TOKEN_ID_BYTES).u53(uid).u32(activityId).u32(skuId).u32(quantity).u53(expiresAt)
-  return writer.rest(macOf(ring.current.admission, writer.written)).toString('base64url')
+  return writer.rest(ring.current.admission.macOf(writer.written)).toString('base64url')
 }
 
 /** Checks, in this order: shape, signature, expiry. Never throws. */

@@ -9,6 +9,8 @@ export { createKeyRing, type KeyRing, type Purpose, type PurposeKeys, SECRET_CHA
 export { issueSession, SESSION_CHARS_MAX, type SessionClaims, type SessionResult, verifySession } from './session.ts'
 export {
   issueTicket,
+  judgeTicket,
+  openTicket,
   readTicketScope,
   TICKET_CHARS_MAX,
   type TicketClaims,

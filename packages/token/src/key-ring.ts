@@ -1,10 +1,11 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { MacKey } from './mac-key.ts'
 
 /** What a token is for. Each purpose has its own key, so that no token passes for one of another purpose. */
 export type Purpose = 'session' | 'ticket' | 'admission'
 
 /** The keys derived from one secret. */
-export type PurposeKeys = Readonly<Record<Purpose, KeyObject>>
+export type PurposeKeys = Readonly<Record<Purpose, MacKey>>
 
 /** Signs with `current`; accepts `previous` as well while a key is being changed. */
 export interface KeyRing {
@@ -28,7 +29,6 @@ function deriveKeys(secret: string): PurposeKeys {
   if (secret.length < SECRET_CHARS_MIN) {
     throw new RangeError(`token secret has ${secret.length} characters, needs ${SECRET_CHARS_MIN}`)
   }
-  const derive = (purpose: Purpose) =>
-    createSecretKey(createHmac('sha256', secret).update(`bigtap.${purpose}.v1`).digest())
+  const derive = (purpose: Purpose) => new MacKey(createHmac('sha256', secret).update(`bigtap.${purpose}.v1`).digest())
   return Object.freeze({ session: derive('session'), ticket: derive('ticket'), admission: derive('admission') })
 }

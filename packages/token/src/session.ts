@@ -1,5 +1,5 @@
 import type { KeyRing } from './key-ring.ts'
-import { fromBase64Url, isSigned, macOf } from './mac.ts'
+import { fromBase64Url, isSigned } from './mac.ts'
 
 /** Longest session text that is looked at, in characters. */
 export const SESSION_CHARS_MAX = 1_024
@@ -22,7 +22,7 @@ const HEADER = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
 export function issueSession(ring: KeyRing, { uid, expiresAt }: SessionClaims): string {
   const claims = JSON.stringify({ sub: String(uid), exp: Math.ceil(expiresAt / 1000) })
   const signed = `${HEADER}.${Buffer.from(claims).toString('base64url')}`
-  return `${signed}.${macOf(ring.current.session, signed).toString('base64url')}`
+  return `${signed}.${ring.current.session.macOf(signed).toString('base64url')}`
 }
 
 /** Who the session belongs to, or why it is refused. Never throws. */

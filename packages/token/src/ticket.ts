@@ -1,6 +1,6 @@
 import { CanonicalReader, CanonicalWriter } from './canonical.ts'
 import type { KeyRing } from './key-ring.ts'
-import { fromBase64Url, isSigned, MAC_BYTES, macOf } from './mac.ts'
+import { fromBase64Url, isSigned, MAC_BYTES } from './mac.ts'
 
 /*
  * The hidden purchase path:  <activityId>.<skuId>.<base64url(fields | mac)>
@@ -38,7 +38,7 @@ export function issueTicket(ring: KeyRing, claims: TicketClaims): string {
   const { uid, activityId, skuId, notBefore, expiresAt } = claims
   const writer = new CanonicalWriter(FIELDS_BYTES + MAC_BYTES)
   writer.u8(VERSION).u53(uid).u32(activityId).u32(skuId).u53(notBefore).u53(expiresAt)
-  const bytes = writer.rest(macOf(ring.current.ticket, writer.written))
+  const bytes = writer.rest(ring.current.ticket.macOf(writer.written))
   return `${activityId}.${skuId}.${bytes.toString('base64url')}`
 }
 
@@ -55,6 +55,12 @@ export function readTicketScope(ticket: string): TicketScope | undefined {
 
 /** Checks, in this order: shape, signature, uid, notBefore, expiry. Never throws. */
 export function verifyTicket(ring: KeyRing, ticket: string, uid: number, nowMs: number): TicketOutcome {
+  const claims = openTicket(ring, ticket)
+  return typeof claims === 'string' ? claims : judgeTicket(claims, uid, nowMs)
+}
+
+/** The first half of verifyTicket, the same at any time and for anybody: the claims of a ticket of ours. */
+export function openTicket(ring: KeyRing, ticket: string): TicketClaims | 'malformed' | 'bad-signature' {
   const scope = readTicketScope(ticket)
   const bytes = scope === undefined ? undefined : fromBase64Url(ticket.slice(-TEXT_CHARS))
   if (scope === undefined || bytes?.length !== FIELDS_BYTES + MAC_BYTES) return 'malformed'
@@ -62,7 +68,11 @@ export function verifyTicket(ring: KeyRing, ticket: string, uid: number, nowMs: 
   if (!isSigned(ring, 'ticket', fields, bytes.subarray(FIELDS_BYTES))) return 'bad-signature'
   const claims = readClaims(fields)
   if (claims === undefined) return 'malformed'
-  if (claims.activityId !== scope.activityId || claims.skuId !== scope.skuId) return 'bad-signature'
+  return claims.activityId === scope.activityId && claims.skuId === scope.skuId ? claims : 'bad-signature'
+}
+
+/** The second half of verifyTicket: is an opened ticket this buyer's, and now? */
+export function judgeTicket(claims: TicketClaims, uid: number, nowMs: number): TicketOutcome {
   if (claims.uid !== uid) return 'foreign'
   if (nowMs < claims.notBefore) return 'early'
   return nowMs >= claims.expiresAt ? 'expired' : 'ok'

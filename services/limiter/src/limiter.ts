@@ -11,6 +11,7 @@ import { AskTable } from './core/ask-table.ts'
 import { Gate, notStartedReply } from './core/gate.ts'
 import { EDGE_FAULTS, retryReply } from './core/replies.ts'
 import { Sessions } from './core/session.ts'
+import { Tickets } from './core/tickets.ts'
 import { verdictReply } from './core/verdicts.ts'
 import { chooseEdge } from './edge/choose.ts'
 import type { Edge, EdgeKind } from './edge/edge.ts'
@@ -87,7 +88,8 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   })
   const { isTrusted } = settings
   const count = counts.count
-  const stages = { clock, random, ring, gate, sessions: new Sessions(ring), limits: new AccessLimits(), asks }
+  const checks = { sessions: new Sessions(ring), tickets: new Tickets(ring), limits: new AccessLimits() }
+  const stages = { clock, random, ring, gate, ...checks, asks }
   const pipeline = new Pipeline({ ...stages, seats, asker: links, isTrusted, count })
   const { verifyIdToken } = parts
   const more = { pipeline, pages, seats, catalog: mirror, verifyIdToken, logger, asker: links, isTrusted, count }

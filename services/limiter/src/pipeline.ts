@@ -8,7 +8,7 @@
 
 import type { ActivityDoc } from '@bigtap/domain'
 import type { Clock, Random } from '@bigtap/kernel'
-import { type KeyRing, readTicketScope, verifyTicket } from '@bigtap/token'
+import { type KeyRing, readTicketScope } from '@bigtap/token'
 import type { Access, AccessLimits } from './core/access-limits.ts'
 import { clientAddress } from './core/address.ts'
 import { type AskTable, CROWDED, FULL, JOINED } from './core/ask-table.ts'
@@ -17,6 +17,7 @@ import { problem, retryReply, retryReplyIn } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
 import type { Sessions } from './core/session.ts'
 import { sessionText } from './core/session.ts'
+import type { Tickets } from './core/tickets.ts'
 import type { Exchange, Held } from './edge/edge.ts'
 
 /** Who has a seat in an activity; unknown while the set is not loaded. */
@@ -36,6 +37,7 @@ export interface PipelineParts {
   readonly ring: KeyRing
   readonly gate: Gate
   readonly sessions: Sessions
+  readonly tickets: Tickets
   readonly limits: AccessLimits
   readonly seats: Seats
   readonly asks: AskTable
@@ -94,7 +96,7 @@ export class Pipeline {
   }
 
   #ticketReply(ticket: string, uid: number, now: number, view: SkuView): Reply | undefined {
-    const outcome = verifyTicket(this.#parts.ring, ticket, uid, now)
+    const outcome = this.#parts.tickets.verify(ticket, uid, now)
     if (outcome === 'ok') return undefined
     return outcome === 'early' ? view.notStarted : problem('bad_ticket')
   }

@@ -1,6 +1,7 @@
 /** Second stage: who asks. A verified session is remembered for a while, bounded; what failed is not. */
 
 import { type KeyRing, verifySession } from '@bigtap/token'
+import { Remembered } from './remembered.ts'
 
 /** 65,536 sessions in two halves are about 20 MB; a hit takes 0.1 us, a verification 6 us. */
 export const SESSIONS_MAX = 65_536
@@ -25,48 +26,28 @@ interface Known {
   readonly expiresAt: number
 }
 
-/**
- * Verified sessions, in two generations: a full young one becomes the old one, and what was used of the old one moves up.
- *
- *   young ─ full ─► old ─ full again ─► forgotten          used in old ─► young
- */
+/** Verified sessions. */
 export class Sessions {
   readonly #ring: KeyRing
-  readonly #half: number
-  #young = new Map<string, Known>()
-  #old = new Map<string, Known>()
+  readonly #known: Remembered<Known>
 
   constructor(ring: KeyRing, sessionsMax = SESSIONS_MAX) {
     this.#ring = ring
-    this.#half = Math.max(1, sessionsMax >> 1)
+    this.#known = new Remembered(sessionsMax)
   }
 
   get size(): number {
-    return this.#young.size + this.#old.size
+    return this.#known.size
   }
 
   /** The uid of a session text at `now`, or 0. */
   uidOf(text: string, now: number): number {
     if (text === '') return 0
-    const known = this.#young.get(text) ?? this.#fromOld(text)
+    const known = this.#known.get(text)
     if (known !== undefined) return now < known.expiresAt ? known.uid : 0
     const result = verifySession(this.#ring, text, now)
     if (!result.ok) return 0
-    this.#remember(text, { uid: result.uid, expiresAt: result.expiresAt })
+    this.#known.set(text, { uid: result.uid, expiresAt: result.expiresAt })
     return result.uid
-  }
-
-  #fromOld(text: string): Known | undefined {
-    const known = this.#old.get(text)
-    if (known !== undefined) this.#remember(text, known)
-    return known
-  }
-
-  #remember(text: string, known: Known): void {
-    if (this.#young.size >= this.#half) {
-      this.#old = this.#young
-      this.#young = new Map()
-    }
-    this.#young.set(text, known)
   }
 }
