@@ -199,10 +199,7 @@ test('a peer that says nothing gets no link for longer than the hello may take',
   const { socket, closed } = await rawPeer(port)
   socket.resume()
 
-  const startedAt = performance.now()
-  await closed
-
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  await closed // or the test runs into its own time limit
 })
 
 test('a slow peer whose frame comes byte by byte is served', async () => {
@@ -227,10 +224,9 @@ test('a peer that hangs is dead after deadMs, and its calls end with an unknown 
   const { dialer, call } = startCaller(acceptor.port)
   expect(await dialer.ready(2_000)).toBe(true)
 
-  const startedAt = performance.now()
-  await expect(call(new Uint8Array(1), 10_000)).rejects.toMatchObject({ code: 'LINK_LOST' })
+  // The call itself would wait for 10 minutes: only the heartbeat can end it in the test's time.
+  await expect(call(new Uint8Array(1), 600_000)).rejects.toMatchObject({ code: 'LINK_LOST' })
 
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
   expect(acceptor.pings()).toBeGreaterThan(0)
 })
 
