@@ -10,7 +10,7 @@ import type { ActivityDoc } from '@bigtap/domain'
 import type { Clock, Random } from '@bigtap/kernel'
 import { type KeyRing, readTicketScope } from '@bigtap/token'
 import type { Access, AccessLimits } from './core/access-limits.ts'
-import { clientAddress } from './core/address.ts'
+import { clientAddress, plainAddress } from './core/address.ts'
 import { type AskTable, CROWDED, FULL, JOINED } from './core/ask-table.ts'
 import { type Gate, gateReply, type SkuView } from './core/gate.ts'
 import { problem, retryReply, retryReplyIn } from './core/replies.ts'
@@ -143,6 +143,8 @@ class RequestAccess implements Access {
   address(): string {
     const exchange = this.#exchange
     if (exchange === undefined) return ''
-    return clientAddress(exchange.remoteAddress(), exchange.header('x-forwarded-for'), this.#isTrusted)
+    const direct = plainAddress(exchange.remoteAddress())
+    // The header is read only from whom it is believed.
+    return this.#isTrusted(direct) ? clientAddress(direct, exchange.header('x-forwarded-for'), this.#isTrusted) : direct
   }
 }
