@@ -97,7 +97,6 @@ export class LedgerClient {
 
   start(): void {
     this.dialer.start()
-    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS)
   }
 
   async stop(): Promise<void> {
@@ -129,6 +128,7 @@ export class LedgerClient {
     this.#calls.push({ ...call, callId })
     return new Promise((resolve, reject) => {
       this.#waiting.set(callId, { startedAt: this.#clock.monotonic(), resolve, reject })
+      this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS)
       this.#batcher.added(CALL_BYTES)
     })
   }
@@ -159,6 +159,10 @@ export class LedgerClient {
   /** Calls stand in the map in the order of their start: the first that is in time ends the sweep. */
   #sweep(): void {
     const oldest = this.#clock.monotonic() - this.#settings.deadlineMs
+    if (this.#waiting.size === 0) {
+      clearInterval(this.#sweeper)
+      this.#sweeper = undefined
+    }
     for (const [callId, { startedAt }] of this.#waiting) {
       if (startedAt > oldest) return
       this.#fail(callId, 'TIMEOUT')

@@ -39,7 +39,7 @@ export class Keeper {
   }
 
   async #round(): Promise<void> {
-    if (this.#isRunning) return
+    if (this.#isRunning || !this.#hasWork()) return
     this.#isRunning = true
     try {
       for (let round = 0; round < BUSY_ROUNDS_MAX; round++)
@@ -49,6 +49,12 @@ export class Keeper {
     } finally {
       this.#isRunning = false
     }
+  }
+
+  /** An idle platform does not even ask for the lease. */
+  #hasWork(): boolean {
+    for (const { state } of this.#parts.activities()) if (LIVE_STATES.includes(state)) return true
+    return false
   }
 
   /** A fault of one activity (its ledger is in doubt, say) does not keep the others waiting. */
