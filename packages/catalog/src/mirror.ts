@@ -10,6 +10,10 @@ export interface MirrorSettings {
   readonly pollMs: number
 }
 
+/** Every front still reaches the newest revision within a second. */
+const QUIET_POLL_MS = 600
+const LIVE_STATES: readonly string[] = ['scheduled', 'preloading', 'armed', 'open', 'paused']
+
 /** Where the documents come from; the store's CatalogStore is one. */
 export interface CatalogFeed {
   /** The newest revision; 0 when there is no catalog. */
@@ -137,7 +141,14 @@ export class Mirror implements CatalogView {
       if (this.#isReached) this.#parts.logger.warn({ error }, 'catalog cannot be read, the last good state stays')
       this.#isReached = false
     }
-    if (this.#state === 'following') this.#timer = setTimeout(() => void this.#round(), this.#settings.pollMs)
+    if (this.#state === 'following') this.#timer = setTimeout(() => void this.#round(), this.#waitMs())
+  }
+
+  /** With nothing to sell soon, a change may take a little longer to be seen, and an idle platform sleeps. */
+  #waitMs(): number {
+    const { pollMs } = this.#settings
+    for (const { state } of this.activities().values()) if (LIVE_STATES.includes(state)) return pollMs
+    return Math.max(pollMs, QUIET_POLL_MS)
   }
 
   #applyAll(incoming: readonly IncomingDocument[], newest: number): void {

@@ -42,7 +42,7 @@ interface BaseValues {
 }
 
 const STOP_MS_MAX = 10_000
-const LAG_EVERY_MS = 500
+const LAG_EVERY_MS = 1_000
 
 /** Runs a service until it is told to stop. Bad settings end the process with all errors listed, before anything starts. */
 export async function runService<Spec extends SettingsSpec>(
