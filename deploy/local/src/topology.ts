@@ -133,7 +133,6 @@ function baseEnv(ports: Ports, urls: EngineUrls, secrets: RunSecrets): Record<st
     BIGTAP_TRUSTED_PROXIES: '127.0.0.1',
     ...ONE_MACHINE,
     BIGTAP_COUNTER_ADDRESS: `127.0.0.1:${ports.counter}`,
-    BIGTAP_ORDER_ADDRESS: `127.0.0.1:${ports.order}`,
     BIGTAP_MIDDLE_NODES: ports.middles.map((port, index) => `middle-${index + 1}=127.0.0.1:${port}`).join(','),
     BIGTAP_PUBLIC_ORIGIN: `http://127.0.0.1:${ports.origin}`,
   }
