@@ -1,7 +1,7 @@
 import { DEFAULT_POLICY, type Figures, NO_FIGURES, type Policy, stateByFigures } from '@bigtap/domain'
 import { SeededRandom } from '@bigtap/testkit'
 import { expect, test } from 'vitest'
-import { planLease, smoothDemand } from './lease-plan.ts'
+import { planLease, smoothDemand, TICK_MS } from './lease-plan.ts'
 
 interface Node {
   available: number
@@ -113,4 +113,17 @@ test('a shut gate gives everything back', () => {
 
   expect(planLease({ ...question, state: 'paused' })).toMatchObject({ want: 0, giveBack: 5 })
   expect(planLease({ ...question, state: 'exhausted' })).toMatchObject({ want: 1, giveBack: 5 })
+})
+
+test('a lone buyer who comes back as told finds the place that was leased for the first ask', () => {
+  const COMES_BACK_MS = 1_200
+  let demand = smoothDemand(0, 1)
+  for (let ms = 0; ms < COMES_BACK_MS; ms += TICK_MS) demand = smoothDemand(demand, 0)
+  const figures = { ...NO_FIGURES, stock: 5, free: 5, quota: 5, pool: 4, leased: 1 }
+  const question = { state: 'releasing', policy: DEFAULT_POLICY, figures, available: 1, demand, nodes: 2 } as const
+
+  expect(planLease(question).giveBack).toBe(0)
+
+  for (let ms = 0; ms < 4_000; ms += TICK_MS) demand = smoothDemand(demand, 0)
+  expect(planLease({ ...question, demand }).giveBack).toBe(1)
 })

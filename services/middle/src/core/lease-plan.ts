@@ -7,7 +7,7 @@ export interface LeaseQuestion {
   readonly figures: Figures
   /** Leased and not granted yet. */
   readonly available: number
-  /** Newest demand, smoothed: rises at once, falls by half each tick. */
+  /** Newest demand, smoothed (see `smoothDemand`). */
   readonly demand: number
   readonly nodes: number
 }
@@ -55,10 +55,17 @@ export function planLease(question: LeaseQuestion): LeaseAnswer {
   return { want: Math.max(0, target - available), giveBack: excess > 0 && isWorthIt ? excess : 0, pacePerSecond }
 }
 
-/** Demand as the planner wants it: rises at once, falls by half each tick. */
+/**
+ * Below one unit demand fades by this a tick, for about three seconds: a lone buyer is told to come back in up to 1.2 s
+ * and must then find the place that was leased for the first ask.
+ */
+const FADE = 0.95
+const FADED = 0.05
+
+/** Demand as the planner wants it: rises at once, falls by half each tick, and the last unit of it fades slowly. */
 export function smoothDemand(before: number, wanted: number): number {
-  const next = Math.max(wanted, before / 2)
-  return next < 0.25 ? 0 : next
+  const next = Math.max(wanted, before > 1 ? Math.max(1, before / 2) : before * FADE)
+  return next < FADED ? 0 : next
 }
 
 function isReleasing(state: SkuState): boolean {
