@@ -249,3 +249,13 @@ test.each([1, 2, 3, 4, 5])('never above the lease, never against the rule, whate
   }
   expect(decider.pending).toBe(pending.length)
 })
+
+test('a node that was restarted in an open sale does not say that it has not started', () => {
+  const decider = selling()
+  decider.skus.gate[0] = VERDICT.notStarted // the first figures are not there yet
+
+  expect(ask(decider, 7)).toBe(VERDICT.unavailable)
+
+  decider.skus.opensAt[0] = NOW + 1
+  expect(ask(decider, 7)).toBe(VERDICT.notStarted)
+})

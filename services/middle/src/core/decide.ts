@@ -80,11 +80,17 @@ export class Decider {
     skus.asks[sku] = (skus.asks[sku] as number) + 1
     const now = this.#now[0] as number
     const gate = skus.gate[sku] as number
-    if (gate !== GATE_OPEN && gate !== GATE_QUEUED) return gate
+    if (gate !== GATE_OPEN && gate !== GATE_QUEUED) return this.#shut(gate, sku)
     if (now < (skus.opensAt[sku] as number)) return VERDICT.notStarted
     if (now >= (skus.closesAt[sku] as number)) return VERDICT.ended
     if (skus.isServing[sku] === 0) return VERDICT.unavailable
     return this.#decideByRecords(asks, row, sku)
+  }
+
+  /** After a restart the figures are not known yet, and the release is not opened: that is no sale which has not started. */
+  #shut(gate: number, sku: number): number {
+    const isOpenByTime = (this.#now[0] as number) >= (this.skus.opensAt[sku] as number)
+    return gate === VERDICT.notStarted && isOpenByTime ? VERDICT.unavailable : gate
   }
 
   /** Takes the row, not the uid: a uid beyond 2^31 as an argument would be boxed, 16 bytes per decision. */
