@@ -11,6 +11,10 @@ export function baseSettings({ name, port }: { name: string; port: number }) {
       doc: 'name of this process, unique in the platform',
     }),
     host: setting.string('BIGTAP_HOST', { default: '127.0.0.1', doc: 'address to listen on' }),
+    address: setting.string('BIGTAP_ADDRESS', {
+      default: '',
+      doc: 'host name or address at which other nodes reach this one; empty: BIGTAP_HOST',
+    }),
     port: setting.port('BIGTAP_PORT', { default: port, doc: 'port to listen on' }),
     opsPort: setting.port('BIGTAP_OPS_PORT', {
       default: port + 1000,
@@ -45,6 +49,14 @@ export const shared = {
   eventLog: setting.string('BIGTAP_EVENTLOG', { default: 'redis', doc: 'redis or kafka' }),
   kafkaBrokers: setting.list('BIGTAP_KAFKA_BROKERS', { default: [], doc: 'host:port of the brokers' }),
   counterAddress: setting.string('BIGTAP_COUNTER_ADDRESS', { default: '127.0.0.1:8400', doc: 'counter, host:port' }),
+  routers: setting.list('BIGTAP_ROUTERS', {
+    default: ['127.0.0.1:8200'],
+    doc: 'mdw-router processes, host:port; every front links to all of them',
+  }),
+  dcacenterUrl: setting.string('BIGTAP_DCACENTER_URL', {
+    default: 'redis://127.0.0.1:8100',
+    doc: 'dcacenter, which speaks the Redis protocol',
+  }),
   publicOrigin: setting.string('BIGTAP_PUBLIC_ORIGIN', {
     default: 'http://127.0.0.1:8000',
     doc: 'where buyers reach the shop',

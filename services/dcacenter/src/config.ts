@@ -1,0 +1,14 @@
+/** Settings of dcacenter. */
+
+import { baseSettings, defineSettings, setting, shared } from '@bigtap/runtime'
+
+/** All settings with their units and defaults. */
+export const settings = defineSettings({
+  ...baseSettings({ name: 'dcacenter', port: 8100 }),
+  redisUrl: shared.redisUrl,
+  clusterSecret: shared.clusterSecret,
+  pullMs: setting.durationMs('BIGTAP_DCACENTER_PULL_MS', {
+    default: 1_000,
+    doc: 'how often every limiter and Middle node is asked for its figures, ms; widens by itself with many nodes',
+  }),
+})
