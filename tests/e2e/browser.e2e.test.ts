@@ -63,7 +63,7 @@ describe.skipIf(reason !== undefined)(`pages in a browser${reason === undefined 
     })
     expect(await page.textContent('#orders')).toContain('paid')
 
-    const console_ = await open(`http://127.0.0.1:${shop.platform.ports.master}/`)
+    const console_ = await open(`http://127.0.0.1:${shop.platform.ports.masters[0]}/`)
     await console_.fill('input[type=password]', shop.platform.secrets.operatorPassword)
     await console_.click('button[type=submit]')
     await console_.waitForFunction(() => document.body.textContent?.includes('test sale'), undefined, {

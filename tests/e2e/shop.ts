@@ -44,7 +44,7 @@ export async function openShop(index: number): Promise<Shop> {
   if (!parsed.ok) throw new Error(parsed.errors.join('; '))
   process.env.BIGTAP_PAYMENT_SECRET = 'payment-secret-of-the-tests'
   const platform = await startPlatform(parsed.options, () => undefined)
-  const admin = new AdminClient(`http://127.0.0.1:${platform.ports.master}`)
+  const admin = new AdminClient(platform.ports.masters.map((port) => `http://127.0.0.1:${port}`))
   await admin.login('operator', platform.secrets.operatorPassword)
   return new Shop(platform, admin)
 }

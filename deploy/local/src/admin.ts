@@ -31,14 +31,15 @@ const CALL_MS_MAX = 5_000
 const TRIES_MAX = 60
 const RETRY_MS = 250
 
-/** Speaks to master; every call has a timeout, and is repeated while master is away. */
+/** Speaks to any of the masters; every call has a timeout, and is repeated at the next one while one is away. */
 export class AdminClient {
-  readonly #origin: string
+  readonly #origins: readonly string[]
+  #at = 0
   #cookie = ''
   #csrf = ''
 
-  constructor(origin: string) {
-    this.#origin = origin
+  constructor(origins: readonly string[]) {
+    this.#origins = origins
   }
 
   /** Opens a session; rejects when name or password is wrong. */
@@ -48,7 +49,7 @@ export class AdminClient {
     this.#csrf = ((await answer.json()) as { csrf: string }).csrf
   }
 
-  /** Makes one call and returns the parsed answer; retried while master cannot be reached or answers 503. */
+  /** Makes one call and returns the parsed answer; retried while no master can be reached or all answer 503. */
   async call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await this.#fetch(method, path, body)
     const text = await answer.text()
@@ -67,13 +68,14 @@ export class AdminClient {
         last = `${answer.status} ${await answer.text()}`
         if (answer.status !== 503) break
       }
+      this.#at = (this.#at + 1) % this.#origins.length
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
     }
     throw new Error(`${method} /admin/v1/${path} failed: ${last}`)
   }
 
   #try(method: string, path: string, body: unknown): Promise<Response> {
-    return fetch(`${this.#origin}/admin/v1/${path}`, {
+    return fetch(`${this.#origins[this.#at]}/admin/v1/${path}`, {
       method,
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

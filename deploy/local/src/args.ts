@@ -15,6 +15,8 @@ export interface StartOptions {
   readonly portBase: number
   readonly limiters: number
   readonly middles: number
+  readonly masters: number
+  readonly routers: number
   readonly kills: readonly KillOrder[]
 }
 
@@ -40,8 +42,11 @@ export const USAGE = `npm start -- [flags]
   --kafka           the event log on a real Kafka broker
   --port-base N     first port; all others follow it (default 8000)
   --limiters N      limiter processes (default 2)
-  --middles N       Middle nodes (default 2)
-  --kill ROLE@S     kill -9 a process S seconds after the opening (limiter, middle, counter, cart, order, master, redis, postgres); may be repeated
+  --middles N       Middle nodes (default 3)
+  --masters N       masters, one leads and the others stand by (default 2)
+  --routers N       routers of commands (default 2)
+  --kill ROLE@S     kill -9 a process S seconds after the opening (limiter, middle, counter, cart, order, master,
+                    router, dcacenter, redis, postgres); may be repeated
   --help            this text`
 
 const NUMBERS = {
@@ -52,10 +57,14 @@ const NUMBERS = {
   seed: { initial: 1, min: 0, max: 0xffff_ffff, whole: true },
   'port-base': { initial: 8000, min: 1024, max: 55_000, whole: true },
   limiters: { initial: 2, min: 1, max: 10, whole: true },
-  middles: { initial: 2, min: 1, max: 16, whole: true },
+  middles: { initial: 3, min: 1, max: 16, whole: true },
+  masters: { initial: 2, min: 1, max: 5, whole: true },
+  routers: { initial: 2, min: 1, max: 5, whole: true },
 } as const
 const SWITCHES = ['exit', 'idle', 'kafka', 'help'] as const
-const ROLES = ['limiter', 'middle', 'counter', 'cart', 'order', 'master', 'redis', 'postgres']
+const ROLES = [
+  ...['limiter', 'middle', 'counter', 'cart', 'order', 'master', 'router', 'dcacenter', 'redis', 'postgres'],
+]
 
 /** Reads the arguments after `npm start --`; reports all errors together. */
 export function parseArgs(args: readonly string[]): ParsedArgs {
@@ -90,6 +99,8 @@ export function parseArgs(args: readonly string[]): ParsedArgs {
     portBase: of('port-base'),
     limiters: of('limiters'),
     middles: of('middles'),
+    masters: of('masters'),
+    routers: of('routers'),
     kills,
   }
   return { ok: true, options: Object.freeze(options) }

@@ -62,7 +62,7 @@ function welcome({ ports, secrets, logDir }: Platform): string {
   return [
     '',
     `  buyers     http://127.0.0.1:${ports.origin}/`,
-    `  operators  http://127.0.0.1:${ports.master}/   name: operator   password: ${secrets.operatorPassword}`,
+    `  operators  http://127.0.0.1:${ports.masters[0]}/   name: operator   password: ${secrets.operatorPassword}`,
     `  logs       ${logDir}`,
     '  Ctrl-C stops everything.',
     '',

@@ -16,17 +16,19 @@ describe('local platform', () => {
       limiters: [8010, 8011],
       cart: 8020,
       order: 8030,
-      master: 8090,
-      middles: [8300, 8301],
+      masters: [8090, 8091],
+      routers: [8200, 8201],
+      dcacenter: 8100,
+      middles: [8300, 8301, 8302],
       counter: 8400,
     })
     expect(portsOf(optionsOf('--port-base', '20000'))).toMatchObject({ origin: 20000, counter: 20400 })
   })
 
   test('no port is claimed twice, at the most processes too', () => {
-    const ports = portsOf(optionsOf('--limiters', '10', '--middles', '16'))
+    const ports = portsOf(optionsOf('--limiters', '10', '--middles', '16', '--masters', '5', '--routers', '5'))
     const claims = portClaims(ports, true)
-    expect(claims.size).toBe(2 * (10 + 16 + 5) + 3)
+    expect(claims.size).toBe(2 * (10 + 16 + 5 + 5 + 5) + 10 + 3)
   })
 
   test('processes start from the inside out, each with its own id and ports', () => {
@@ -34,9 +36,9 @@ describe('local platform', () => {
     const groups = processesOf(portsOf(optionsOf()), { redis: 'r', postgres: 'p', kafka: undefined }, secrets)
     const names = groups.map((group) => group.map(({ name }) => name))
     expect(names).toEqual([
-      ['master'],
+      ['master-1', 'master-2', 'router-1', 'router-2', 'dcacenter'],
       ['counter', 'order'],
-      ['middle-1', 'middle-2'],
+      ['middle-1', 'middle-2', 'middle-3'],
       ['cart', 'front'],
       ['limiter-1', 'limiter-2'],
     ])

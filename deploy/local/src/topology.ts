@@ -16,9 +16,13 @@ export interface ProcessSpec {
 export interface Ports {
   readonly origin: number
   readonly limiters: readonly number[]
+  /** Where limiters answer the pulls of dcacenter. */
+  readonly limiterLinks: readonly number[]
   readonly cart: number
   readonly order: number
-  readonly master: number
+  readonly masters: readonly number[]
+  readonly routers: readonly number[]
+  readonly dcacenter: number
   readonly middles: readonly number[]
   readonly counter: number
   readonly redis: number
@@ -57,14 +61,17 @@ const ONE_MACHINE = {
 }
 
 /** Lays the ports out from the base. */
-export function portsOf({ portBase, limiters, middles }: StartOptions): Ports {
+export function portsOf({ portBase, limiters, middles, masters, routers }: StartOptions): Ports {
   const series = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index)
   return {
     origin: portBase,
     limiters: series(portBase + 10, limiters),
+    limiterLinks: series(portBase + 510, limiters),
     cart: portBase + 20,
     order: portBase + 30,
-    master: portBase + 90,
+    masters: series(portBase + 90, masters),
+    dcacenter: portBase + 100,
+    routers: series(portBase + 200, routers),
     middles: series(portBase + 300, middles),
     counter: portBase + 400,
     redis: portBase + 379,
@@ -83,7 +90,10 @@ export function portClaims(ports: Ports, kafka: boolean): Map<number, string> {
   for (const [index, port] of ports.middles.entries()) withOps(port, `middle-${index + 1}`)
   withOps(ports.cart, 'cart')
   withOps(ports.order, 'order')
-  withOps(ports.master, 'master')
+  for (const [index, port] of ports.masters.entries()) withOps(port, `master-${index + 1}`)
+  for (const [index, port] of ports.routers.entries()) withOps(port, `router-${index + 1}`)
+  for (const [index, port] of ports.limiterLinks.entries()) claim(port, `limiter-${index + 1} links`)
+  withOps(ports.dcacenter, 'dcacenter')
   withOps(ports.counter, 'counter')
   claim(ports.redis, 'redis')
   claim(ports.postgres, 'postgres')
@@ -102,17 +112,25 @@ export function processesOf(ports: Ports, urls: EngineUrls, secrets: RunSecrets)
     opsPort: port + OPS_OFFSET,
     env: { ...base, ...env, BIGTAP_NODE_ID: name, BIGTAP_PORT: `${port}`, BIGTAP_OPS_PORT: `${port + OPS_OFFSET}` },
   })
+  const many = (role: string, list: readonly number[], name = role) =>
+    list.map((port, index) => ({ ...spec(`${name}-${index + 1}`, role, port), role: name }))
   const front = spec('front', 'front', ports.origin, {
     BIGTAP_FRONT_LIMITERS: ports.limiters.map((port) => `127.0.0.1:${port}`).join(','),
     BIGTAP_FRONT_CART: `127.0.0.1:${ports.cart}`,
     BIGTAP_FRONT_ORDER: `127.0.0.1:${ports.order}`,
   })
   return [
-    [spec('master', 'master', ports.master)],
+    [
+      ...many('master', ports.masters),
+      ...many('mdw-router', ports.routers, 'router'),
+      spec('dcacenter', 'dcacenter', ports.dcacenter),
+    ],
     [spec('counter', 'counter', ports.counter), spec('order', 'order', ports.order)],
-    [...ports.middles.entries()].map(([index, port]) => spec(`middle-${index + 1}`, 'middle', port)),
+    many('middle', ports.middles),
     [spec('cart', 'cart', ports.cart), { ...front, entry: 'deploy/local/dist/front.js' }],
-    [...ports.limiters.entries()].map(([index, port]) => spec(`limiter-${index + 1}`, 'limiter', port)),
+    [...ports.limiters.entries()].map(([index, port]) =>
+      spec(`limiter-${index + 1}`, 'limiter', port, { BIGTAP_LIMITER_LINK_PORT: `${ports.limiterLinks[index]}` }),
+    ),
   ]
 }
 
@@ -133,7 +151,8 @@ function baseEnv(ports: Ports, urls: EngineUrls, secrets: RunSecrets): Record<st
     BIGTAP_TRUSTED_PROXIES: '127.0.0.1',
     ...ONE_MACHINE,
     BIGTAP_COUNTER_ADDRESS: `127.0.0.1:${ports.counter}`,
-    BIGTAP_MIDDLE_NODES: ports.middles.map((port, index) => `middle-${index + 1}=127.0.0.1:${port}`).join(','),
+    BIGTAP_ROUTERS: ports.routers.map((port) => `127.0.0.1:${port}`).join(','),
+    BIGTAP_DCACENTER_URL: `redis://127.0.0.1:${ports.dcacenter}`,
     BIGTAP_PUBLIC_ORIGIN: `http://127.0.0.1:${ports.origin}`,
   }
 }
