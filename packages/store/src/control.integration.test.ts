@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CatalogStore } from './catalog-store.ts'
 import { connectStore, type Store } from './connection.ts'
 import { NameLease } from './name-lease.ts'
-import { Nodes } from './nodes.ts'
+import { type NodeInfo, Nodes } from './nodes.ts'
 import { Reservations } from './reservations.ts'
 
 let redis: Engine
@@ -98,16 +98,39 @@ test('a seat is reserved once, and all of them can be read', async () => {
   expect(uids.sort()).toEqual([7, 8])
 })
 
-test('nodes say that they are there; a foreign value in their list is passed over', async () => {
-  const nodes = new Nodes(store)
-  const info = { id: 'm1', role: 'middle', address: '127.0.0.1:1', revision: 3, digest: 'x', at: 5 }
-  await nodes.heartbeat({ ...info, at: 4 })
-  await nodes.heartbeat(info)
-  await store.redis.hset('bt:{nodes}', 'odd', '{')
+describe('nodes', () => {
+  const info: NodeInfo = {
+    ...{ id: 'm1', role: 'middle', state: 'ready', address: '127.0.0.1:1', statsAddress: '' },
+    ...{ revision: 3, digest: 'x', at: 5 },
+  }
 
-  expect(await nodes.list()).toEqual([info])
-  await nodes.remove('m1')
-  expect(await nodes.list()).toEqual([])
+  test('they say that they are there, and the newest word counts; a foreign value is passed over', async () => {
+    const nodes = new Nodes(store)
+    await nodes.heartbeat({ ...info, at: 4 })
+    await nodes.heartbeat({ ...info, state: 'leaving' })
+    await store.redis.hset('bt:{nodes}', 'odd', `${Date.now()}|{`, 'older', '{"id":"older"}')
+
+    expect(await nodes.list()).toEqual([{ ...info, state: 'leaving', ageMs: expect.any(Number) }])
+    await nodes.remove('m1')
+    expect(await nodes.list()).toEqual([])
+  })
+
+  test('their age is told by the clock of Redis, whatever their own clocks say', async () => {
+    const nodes = new Nodes(store)
+    await nodes.heartbeat({ ...info, at: Date.now() + 3_600_000 })
+    const [heard] = await nodes.list()
+    expect(heard?.ageMs).toBeLessThan(1_000)
+
+    await waitFor('the node to be silent for a while', async () => ((await nodes.list())[0]?.ageMs ?? 0) >= 30)
+  })
+
+  test('who was silent for more than an hour is forgotten', async () => {
+    const nodes = new Nodes(store)
+    await store.redis.hset('bt:{nodes}', 'm1', `${Date.now() - 3_601_000}|${JSON.stringify(info)}`)
+
+    expect(await nodes.list()).toEqual([])
+    expect(await store.redis.hlen('bt:{nodes}')).toBe(0)
+  })
 })
 
 test('a server that is gone fails calls at once, and its new run has another id', async () => {

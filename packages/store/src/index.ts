@@ -27,7 +27,15 @@ export {
   TOKEN_GRACE_MS,
 } from './ledger.ts'
 export { NameLease } from './name-lease.ts'
-export { heartbeatLoop, type NodeInfo, Nodes } from './nodes.ts'
+export {
+  FORGOTTEN_MS,
+  HEARTBEAT_MS,
+  type HeardNode,
+  heartbeatLoop,
+  type NodeInfo,
+  type NodeState,
+  Nodes,
+} from './nodes.ts'
 export {
   formatOrderRecord,
   type LedgerOrder,

@@ -1,18 +1,33 @@
-/** Who is there: every node says so twice a second. */
+/** Who is there: every node says so each 300 ms, and its age is told by Redis' clock. */
 
 import type { Store } from './connection.ts'
+import { loadScript, runScript } from './script.ts'
 
-/** What a node says of itself. `at` is its own clock, ms since the epoch. */
+/** `joining` is not ready for work yet, `leaving` wants to be rid of it. */
+export type NodeState = 'ready' | 'joining' | 'leaving'
+
+/** What a node says of itself. `at` is its own clock, ms since the epoch; `statsAddress` is empty where it has no figures. */
 export interface NodeInfo {
   readonly id: string
   readonly role: string
+  readonly state: NodeState
   readonly address: string
+  readonly statsAddress: string
   readonly revision: number
   readonly digest: string
   readonly at: number
 }
 
+/** A node and how long ago Redis heard it. */
+export type HeardNode = NodeInfo & { readonly ageMs: number }
+
+/** A node says that it is there this often. */
+export const HEARTBEAT_MS = 300
+/** Who was silent for longer is forgotten. */
+export const FORGOTTEN_MS = 3_600_000
+
 const NODES = 'bt:{nodes}'
+const SCRIPTS = { heartbeat: loadScript('heartbeat-1'), nodes: loadScript('nodes-1') }
 
 /** The list of nodes. */
 export class Nodes {
@@ -24,19 +39,18 @@ export class Nodes {
 
   /** Says that a node is there. */
   async heartbeat(info: NodeInfo): Promise<void> {
-    await this.#store.redis.hset(NODES, info.id, JSON.stringify(info))
+    await runScript(this.#store, SCRIPTS.heartbeat, [NODES], [info.id, JSON.stringify(info)])
   }
 
-  /** All that ever said so; the reader judges by `at` who is still there. */
-  async list(): Promise<NodeInfo[]> {
-    const rows = Object.values(await this.#store.redis.hgetall(NODES))
-    return rows.flatMap((row) => {
-      try {
-        return [JSON.parse(row) as NodeInfo]
-      } catch {
-        return [] // a foreign value in the hash says nothing about our nodes
-      }
-    })
+  /** All that said so within the last hour; the reader judges by `ageMs` who is still there. */
+  async list(): Promise<HeardNode[]> {
+    const rows = (await runScript(this.#store, SCRIPTS.nodes, [NODES], [FORGOTTEN_MS])) as (number | string)[]
+    const nodes: HeardNode[] = []
+    for (let at = 0; at < rows.length; at += 2) {
+      const info = parseInfo(String(rows[at + 1]))
+      if (info !== undefined) nodes.push({ ...info, ageMs: Number(rows[at]) })
+    }
+    return nodes
   }
 
   /** Forgets a node. */
@@ -45,8 +59,12 @@ export class Nodes {
   }
 }
 
-/** A heartbeat loop as a part of a service; faults are left to the next beat. */
-export function heartbeatLoop(nodes: Nodes, read: () => NodeInfo, everyMs = 500): { start(): void; stop(): void } {
+/** A heartbeat loop as a part of a service; faults are left to the next beat. `beat` says at once what has changed. */
+export function heartbeatLoop(
+  nodes: Nodes,
+  read: () => NodeInfo,
+  everyMs = HEARTBEAT_MS,
+): { start(): void; stop(): void; beat(): Promise<void> } {
   let timer: NodeJS.Timeout | undefined
   const beat = () => nodes.heartbeat(read()).catch(() => undefined)
   return {
@@ -55,5 +73,17 @@ export function heartbeatLoop(nodes: Nodes, read: () => NodeInfo, everyMs = 500)
       timer = setInterval(beat, everyMs)
     },
     stop: () => clearInterval(timer),
+    beat,
+  }
+}
+
+/** A foreign value in the hash says nothing about our nodes; fields of a later version are kept. */
+function parseInfo(text: string): NodeInfo | undefined {
+  try {
+    const info = JSON.parse(text) as Partial<NodeInfo> | null
+    if (typeof info?.id !== 'string' || typeof info.role !== 'string') return undefined
+    return { state: 'ready', address: '', statsAddress: '', revision: 0, digest: '', at: 0, ...info } as NodeInfo
+  } catch {
+    return undefined
   }
 }

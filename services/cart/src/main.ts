@@ -39,6 +39,8 @@ await runService('cart', spec, (context) => {
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({
     id: nodeId,
     role: 'cart',
+    state: 'ready',
+    statsAddress: '',
     address: `${host}:${port}`,
     revision: mirror.revision,
     digest: mirror.digest,

@@ -56,7 +56,8 @@ await runService('counter', spec, (context) => {
     { ...context, onFrame: (link, kind, _id, body) => onFrame(link, kind, body), inFlight: () => gatherer.waiting },
   )
   const beat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id: settings.nodeId, role: 'counter', address: `${settings.host}:${settings.port}`, at: clock.now() },
+    ...{ id: settings.nodeId, role: 'counter', state: 'ready', statsAddress: '' },
+    ...{ address: `${settings.host}:${settings.port}`, at: clock.now() },
     ...{ revision: mirror.revision, digest: mirror.digest },
   }))
   page('/debug/rebuilds', () => rebuilder.history)

@@ -41,6 +41,8 @@ await runService('limiter', spec, async ({ settings, logger, metrics, clock, ran
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({
     id: settings.nodeId,
     role: 'limiter',
+    state: 'ready',
+    statsAddress: '',
     address: `${settings.host}:${settings.port}`,
     revision: mirror.revision,
     digest: mirror.digest,

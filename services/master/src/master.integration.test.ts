@@ -166,7 +166,10 @@ test('a sale goes from draft to closed, sold out is told, and everything is audi
   expect(await stateOf(a)).toBeUndefined()
   const nodes = new Nodes(store)
   const beat = (revision: number) =>
-    nodes.heartbeat({ id: 'limiter-9', role: 'limiter', address: 'x:1', revision, digest: '', at: Date.now() })
+    nodes.heartbeat({
+      ...{ id: 'limiter-9', role: 'limiter', state: 'ready', address: 'x:1', statsAddress: '' },
+      ...{ revision, digest: '', at: Date.now() },
+    })
   await beat(0)
   await waitFor('the node is seen', () => master.keepers.nodes.length > 0)
   expect((await act(a, 'schedule')).status).toBe(200)

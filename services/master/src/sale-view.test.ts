@@ -1,5 +1,5 @@
 import { DEFAULT_POLICY, type Figures, NO_FIGURES, NO_RESERVATION } from '@bigtap/domain'
-import type { Ledger } from '@bigtap/store'
+import type { Ledger, NodeInfo } from '@bigtap/store'
 import { FakeClock } from '@bigtap/testkit'
 import { expect, test } from 'vitest'
 import { Book } from './book.ts'
@@ -17,7 +17,10 @@ function viewOf(figures: Figures, guard: string | undefined, isReady = true): Sa
   const book = new Book()
   book.put({ ...activity, ...more, ...stored }, [sku], clock.now())
   const ledger = { figures: async () => new Map([[3, figures]]), guards: { read: async () => guard } }
-  const beat = { id: 'middle-1', role: 'middle', address: 'x:1', revision: 1, digest: '', at: clock.now() - 300 }
+  const beat: NodeInfo = {
+    ...{ id: 'middle-1', role: 'middle', state: 'ready', address: 'x:1', statsAddress: '' },
+    ...{ revision: 1, digest: '', at: clock.now() - 300 },
+  }
   return new SaleView({
     ...{ book, clock, ledger: ledger as unknown as Ledger, nodes: () => [beat] },
     store: { ready: () => isReady, runId: 'run' },

@@ -46,6 +46,8 @@ await runService('middle', spec, (context) => {
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({
     id: nodeId,
     role: 'middle',
+    state: 'ready',
+    statsAddress: '',
     address: `${host}:${port}`,
     revision: mirror.revision,
     digest: mirror.digest,

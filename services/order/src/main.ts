@@ -50,8 +50,8 @@ await runService('order', spec, (context) => {
     lag = await consumer.lag()
   }
   const beat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id: nodeId, role: 'order', address: `${host}:${port}`, at: clock.now() },
-    ...{ revision: mirror.revision, digest: mirror.digest },
+    ...{ id: nodeId, role: 'order', state: 'ready', statsAddress: '', address: `${host}:${port}` },
+    ...{ revision: mirror.revision, digest: mirror.digest, at: clock.now() },
   }))
   page('/debug/reconciliation', () => reconciler.last)
   page('/debug/dead-letters', async () =>
