@@ -5,6 +5,7 @@ import { runDecide } from './decide.ts'
 import { runEdge } from './edge.ts'
 import { runOrders } from './orders.ts'
 import type { BenchResult } from './result.ts'
+import { runSoldout } from './soldout.ts'
 import { runWire } from './wire.ts'
 
 const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   counter: runCounter,
   orders: runOrders,
   edge: runEdge,
+  soldout: runSoldout,
 }
 
 const args = process.argv.slice(2)
