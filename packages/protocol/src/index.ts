@@ -43,6 +43,14 @@ export {
 export { decodeOrderEvent, encodeOrderEvent, type OrderEvent, type OrderEventType } from './order-event.ts'
 export { ProtocolError, type ProtocolErrorCode } from './protocol-error.ts'
 export {
+  decodeStats,
+  encodeStats,
+  type SkuStats,
+  STATS_FIGURES_MAX,
+  STATS_SKUS_MAX,
+  type Stats,
+} from './stats-messages.ts'
+export {
   decodeVerdictBatch,
   encodeVerdictBatch,
   TOKEN_BYTES_MAX,
