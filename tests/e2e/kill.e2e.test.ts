@@ -9,7 +9,9 @@ import { root } from '../tree.ts'
 
 /** Below the ports that the system hands out by itself. */
 const PORT_BASE = 23_000
-const ROLES = ['limiter', 'middle', 'counter', 'cart', 'order', 'master', 'redis', 'postgres']
+const ROLES = [
+  ...['limiter', 'middle', 'counter', 'cart', 'order', 'master', 'router', 'dcacenter', 'redis', 'postgres'],
+]
 
 function runSale(args: readonly string[]): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
@@ -25,29 +27,29 @@ function runSale(args: readonly string[]): Promise<{ code: number | null; output
 }
 
 test.each(ROLES.map((role, index) => [role, index] as const))('kill -9 %s', async (role, index) => {
+  const { told, output } = await sellWhile([`${role}@1.5`], index + 1)
+
+  expect(output).toContain(`kill -9 ${role}: done`)
+  expect(told).toMatchObject({ ok: true, oversold: 0, duplicates: 0, lost: 0, violations: [], paid: 60, unsold: 0 })
+})
+
+test('one after the other: Middle, master, router, limiter, dcacenter', async () => {
+  const { told } = await sellWhile(['middle@1', 'master@1.5', 'router@2', 'limiter@2.5', 'dcacenter@3'], 77)
+
+  expect(told).toMatchObject({ ok: true, oversold: 0, duplicates: 0, lost: 0, violations: [], paid: 60, unsold: 0 })
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: a report whose shape is about to be checked
+async function sellWhile(kills: readonly string[], seed: number): Promise<{ told: any; output: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'bigtap-kill-'))
   const report = join(folder, 'report.json')
-  const sale = [
-    '--exit',
-    '--report',
-    report,
-    '--buyers',
-    '600',
-    '--stock',
-    '60',
-    '--skus',
-    '2',
-    '--bots',
-    '0.3',
-    '--seed',
-    `${index + 1}`,
-  ]
+  const crowd = ['--buyers', '600', '--stock', '60', '--skus', '2', '--bots', '0.3', '--seed', `${seed}`]
+  const flags = ['--exit', '--report', report, '--port-base', `${PORT_BASE}`]
 
-  const { code, output } = await runSale([...sale, '--port-base', `${PORT_BASE}`, '--kill', `${role}@1.5`])
+  const { code, output } = await runSale([...flags, ...crowd, ...kills.flatMap((kill) => ['--kill', kill])])
 
   expect(code, output).toBe(0)
   const told = JSON.parse(readFileSync(report, 'utf8'))
-  expect(output).toContain(`kill -9 ${role}: done`)
-  expect(told).toMatchObject({ ok: true, oversold: 0, duplicates: 0, lost: 0, violations: [], paid: 60, unsold: 0 })
   rmSync(folder, { recursive: true })
-})
+  return { told, output }
+}

@@ -19,6 +19,7 @@ export interface Answer {
 export interface SaleTerms {
   readonly stock: number
   readonly opensInMs?: number
+  readonly closesInMs?: number
   readonly rule?: string
   readonly limitPerBuyer?: number
   readonly policy?: Record<string, unknown>
@@ -98,6 +99,7 @@ export class Shop {
   async sell({
     stock,
     opensInMs = OPENS_IN_MS,
+    closesInMs = 3_600_000,
     rule = 'once-per-product',
     limitPerBuyer = 1,
     policy = {},
@@ -106,7 +108,7 @@ export class Shop {
     const { id: activityId } = await this.admin.call<{ id: number }>('POST', 'activities', {
       title: 'test sale',
       opensAt,
-      closesAt: opensAt + 3_600_000,
+      closesAt: opensAt - opensInMs + closesInMs,
       rule,
     })
     const { id: skuId } = await this.admin.call<{ id: number }>('POST', `activities/${activityId}/skus`, {
@@ -203,6 +205,21 @@ export class Shop {
 
   invariants(): Promise<Invariants> {
     return this.admin.call<Invariants>('GET', 'invariants')
+  }
+
+  /** An activity as operators see it. */
+  activity({ activityId }: Sale): Promise<{ state: string }> {
+    return this.admin.call<{ state: string }>('GET', `activities/${activityId}`)
+  }
+
+  /** The id of a node in a role, of those that are there. */
+  async nodeRole(state: string): Promise<string | undefined> {
+    const { nodes } = await this.admin.call<{ nodes: { id: string; state: string; ageMs: number }[] }>('GET', 'nodes')
+    return nodes.find((node) => node.state === state && node.ageMs < 1_500)?.id
+  }
+
+  async alerts(): Promise<{ key: string }[]> {
+    return (await this.admin.call<{ alerts: { key: string }[] }>('GET', 'alerts')).alerts
   }
 
   orderState(session: string, orderId: string): Promise<Answer> {

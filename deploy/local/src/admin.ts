@@ -56,6 +56,11 @@ export class AdminClient {
     return (text === '' ? undefined : JSON.parse(text)) as T
   }
 
+  /** Opens an answer that does not end, such as the stream; the signal ends it. */
+  open(path: string, signal: AbortSignal): Promise<Response> {
+    return fetch(`${this.#origins[this.#at]}/admin/v1/${path}`, { headers: { cookie: this.#cookie }, signal })
+  }
+
   async #fetch(method: string, path: string, body: unknown): Promise<Response> {
     let last = 'no answer'
     for (let tries = 0; tries < TRIES_MAX; tries++) {
