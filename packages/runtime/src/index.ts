@@ -16,3 +16,4 @@ export {
   setting,
 } from './settings.ts'
 export { baseSettings, shared } from './shared-settings.ts'
+export { createWorker, type Worker, type WorkerSettings } from './worker.ts'

@@ -6,6 +6,7 @@ import { checkInvariants, DEFAULT_POLICY, NO_FIGURES, NO_RESERVATION } from '@bi
 import { createMemoryLog } from '@bigtap/eventlog'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import { decodeOrderEvent, OUTCOME } from '@bigtap/protocol'
+import { createWorker } from '@bigtap/runtime'
 import { connectStore, Ledger, NameLease, type Store } from '@bigtap/store'
 import { type Engine, SeededRandom, startPostgres, startRedis, waitFor } from '@bigtap/testkit'
 import { createServer, LedgerClient, type Server } from '@bigtap/transport'
@@ -16,7 +17,6 @@ import { Keeper } from './keeper.ts'
 import { createLedgerServer } from './ledger-server.ts'
 import { createRelay } from './outbox-relay.ts'
 import { Rebuilder } from './rebuilder.ts'
-import { Verifier } from './verifier.ts'
 
 /** All parts of the process over real links, Redis and PostgreSQL; the log of orders is stored as the order service does. */
 const STOCK = 40
@@ -101,7 +101,7 @@ async function startCounter() {
   const running = [
     keeper('relay', relay),
     keeper('sweep', async (id) => (await ledger.sweep(id, 500)).isMore),
-    new Verifier(50, () => rebuilder.round(), nullLogger),
+    createWorker({ name: 'verifier', everyMs: 50, work: () => rebuilder.round() }, nullLogger),
   ]
   for (const loop of running) loop.start()
   const consumer = eventLog.consumer({ topic: 'orders', group: 'order' })

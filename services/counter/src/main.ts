@@ -3,7 +3,7 @@
 import { Mirror } from '@bigtap/catalog'
 import { createDb } from '@bigtap/db'
 import { openEventLog } from '@bigtap/eventlog'
-import { runService } from '@bigtap/runtime'
+import { createWorker, runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/store'
 import { createServer } from '@bigtap/transport'
 import { CallGatherer } from './call-gatherer.ts'
@@ -14,7 +14,6 @@ import { createLedgerServer } from './ledger-server.ts'
 import { declareMetrics } from './metrics.ts'
 import { createRelay } from './outbox-relay.ts'
 import { Rebuilder } from './rebuilder.ts'
-import { Verifier } from './verifier.ts'
 
 const CONNECT_MS_MAX = 20_000
 const LEASE_MS = 1_000
@@ -61,13 +60,13 @@ await runService('counter', spec, (context) => {
     ...{ revision: mirror.revision, digest: mirror.digest },
   }))
   page('/debug/rebuilds', () => rebuilder.history)
-  const verifier = new Verifier(settings.verifyMs, () => rebuilder.round(), logger)
+  const verify = { name: 'verifier', everyMs: settings.verifyMs, work: () => rebuilder.round() }
   return [
     { name: 'redis', start: () => store.waitUntilReady(CONNECT_MS_MAX), stop: () => store.close() },
     { name: 'database', stop: () => db.close() },
     { name: 'event log', stop: () => eventLog.close() },
     { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop(), ready: () => mirror.isLoaded },
-    { name: 'verifier', start: () => verifier.start(), stop: () => verifier.stop() },
+    createWorker(verify, logger),
     { name: 'sweeper', start: () => sweep.start(), stop: () => sweep.stop() },
     { name: 'relay', start: () => carry.start(), stop: () => carry.stop() },
     { name: 'links', start: async () => void (await server.start()), stop: () => server.stop(), limits: server.limits },

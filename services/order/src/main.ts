@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto'
 import { Mirror } from '@bigtap/catalog'
 import { createDb, migrate } from '@bigtap/db'
 import { openEventLog } from '@bigtap/eventlog'
-import { runService } from '@bigtap/runtime'
+import { createWorker, runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Ledger, Nodes } from '@bigtap/store'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
@@ -13,7 +13,6 @@ import { createIntake } from './order-intake.ts'
 import { createOrderService } from './order-service.ts'
 import { createOpener } from './record-opener.ts'
 import { refundRound } from './refunder.ts'
-import { createWorker } from './worker.ts'
 
 const MERGE_MAX = 128
 const LAG_MS = 1_000
