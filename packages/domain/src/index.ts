@@ -50,6 +50,16 @@ export {
   type OrderState,
   orderStep,
 } from './order-machine.ts'
+export {
+  applyTrigger,
+  matchTrigger,
+  PLAN_TRIGGERS_MAX,
+  type PolicyPart,
+  type PolicyPlan,
+  type PolicyTrigger,
+  type PolicyWhen,
+  parsePolicyPlan,
+} from './policy-plan.ts'
 export { evaluateRule, type RuleQuestion } from './purchase-rule.ts'
 export {
   paceOf,
