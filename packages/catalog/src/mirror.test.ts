@@ -9,6 +9,7 @@ const ACTIVITY: ActivityDoc = {
   id: 7,
   title: 'Phone',
   state: 'open',
+  stage: 'middle',
   opensAt: 1_000,
   closesAt: 2_000,
   rule: 'once-per-product',

@@ -1,7 +1,10 @@
-import type { ActivityState } from './documents.ts'
+import { ACTIVITY_STAGES, type ActivityDoc, type ActivityStage, type ActivityState } from './documents.ts'
 
 /** What happens to an activity: an operator's action, or a fact that the keeper saw. */
 export type ActivityEvent = 'schedule' | 'preload' | 'arm' | 'open' | 'pause' | 'resume' | 'close' | 'archive' | 'reset'
+
+/** An inner layer of the platform; the stage says which are open. */
+export type Layer = Exclude<ActivityStage, 'shut'>
 
 /** The events of an activity. */
 export const ACTIVITY_EVENTS: readonly ActivityEvent[] = [
@@ -37,6 +40,20 @@ export function activityStep(state: ActivityState, event: ActivityEvent): Activi
 }
 
 /** Does a front sell? An armed activity opens by each limiter's own clock; nothing has to arrive at that instant. */
-export function isSelling(state: ActivityState, opensAt: number, closesAt: number, now: number): boolean {
-  return (state === 'open' || state === 'armed') && now >= opensAt && now < closesAt
+export function isSelling(
+  { state, stage, opensAt, closesAt }: Pick<ActivityDoc, 'state' | 'stage' | 'opensAt' | 'closesAt'>,
+  now: number,
+): boolean {
+  const isOpen = (state === 'open' || state === 'armed') && isLayerOpen(stage, 'middle')
+  return isOpen && now >= opensAt && now < closesAt
+}
+
+/** Is this layer known to be shut? Of an activity that is not known nothing is: the ledger has the last word. */
+export function isLayerShut(activity: ActivityDoc | undefined, layer: Layer): boolean {
+  return activity !== undefined && !isLayerOpen(activity.stage, layer)
+}
+
+/** Is this inner layer open at that stage? The ones within it are then open too. */
+export function isLayerOpen(stage: ActivityStage, layer: Layer): boolean {
+  return ACTIVITY_STAGES.indexOf(stage) >= ACTIVITY_STAGES.indexOf(layer)
 }

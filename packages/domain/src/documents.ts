@@ -10,6 +10,9 @@ export type PurchaseRule = 'unlimited' | 'one-product-per-activity' | 'once-per-
 /** The life of an activity (see `activityStep`). */
 export type ActivityState = 'draft' | 'scheduled' | 'preloading' | 'armed' | 'open' | 'paused' | 'closed' | 'archived'
 
+/** The inner layers of an activity that are open, from the inside out; the limiter opens last, by its own clock. */
+export type ActivityStage = 'shut' | 'counter' | 'cart' | 'middle'
+
 /** How a SKU is released. Paces are units per second for the whole cluster, null is no pace; times in seconds. */
 export interface Policy {
   readonly pacePerSecond: number | null
@@ -45,6 +48,7 @@ export interface ActivityDoc {
   readonly id: ActivityId
   readonly title: string
   readonly state: ActivityState
+  readonly stage: ActivityStage
   readonly opensAt: number
   readonly closesAt: number
   readonly rule: PurchaseRule
@@ -107,6 +111,8 @@ export const ACTIVITY_STATES: readonly ActivityState[] = [
   'closed',
   'archived',
 ]
+/** The stages of an activity, each with one layer more than the one before. */
+export const ACTIVITY_STAGES: readonly ActivityStage[] = ['shut', 'counter', 'cart', 'middle']
 /** The purchase rules. */
 export const PURCHASE_RULES: readonly PurchaseRule[] = ['unlimited', 'one-product-per-activity', 'once-per-product']
 /** The policy of a SKU that names none. */
@@ -184,6 +190,7 @@ export function parseActivityDoc(value: unknown): Parsed<ActivityDoc> {
     id: fields.id('id'),
     title: fields.text('title', TITLE_LENGTH_MAX),
     state: fields.oneOf('state', ACTIVITY_STATES),
+    stage: fields.oneOf('stage', ACTIVITY_STAGES, 'middle'),
     opensAt: fields.time('opensAt'),
     closesAt: fields.time('closesAt'),
     rule: fields.oneOf('rule', PURCHASE_RULES),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ACTIVITY_EVENTS, ACTIVITY_TABLE, activityStep, isSelling } from './activity-machine.ts'
+import { ACTIVITY_EVENTS, ACTIVITY_TABLE, activityStep, isLayerOpen, isSelling } from './activity-machine.ts'
 import type { Parsed } from './checks.ts'
 import { PROBLEM_STATUS, problemBody } from './codes.ts'
 import { FIGURES_ARROWS, machinesDocument } from './diagrams.ts'
@@ -158,8 +158,10 @@ describe('activity machine', () => {
   })
 
   test('an armed activity sells from its opening time by the own clock', () => {
-    expect([9, 10, 19, 20].map((now) => isSelling('armed', 10, 20, now))).toEqual([false, true, true, false])
-    expect(isSelling('paused', 10, 20, 15)).toBe(false)
+    const armed = { state: 'armed', stage: 'middle', opensAt: 10, closesAt: 20 } as const
+    expect([9, 10, 19, 20].map((now) => isSelling(armed, now))).toEqual([false, true, true, false])
+    expect(isSelling({ ...armed, state: 'paused' }, 15)).toBe(false)
+    expect(isSelling({ ...armed, stage: 'cart' }, 15)).toBe(false)
   })
 })
 

@@ -1,11 +1,22 @@
-export { ACTIVITY_EVENTS, ACTIVITY_TABLE, type ActivityEvent, activityStep, isSelling } from './activity-machine.ts'
+export {
+  ACTIVITY_EVENTS,
+  ACTIVITY_TABLE,
+  type ActivityEvent,
+  activityStep,
+  isLayerOpen,
+  isLayerShut,
+  isSelling,
+  type Layer,
+} from './activity-machine.ts'
 export { Fields, type NumberBounds, type Parsed, show } from './checks.ts'
 export { PROBLEM_STATUS, type ProblemCode, problemBody, VERDICT, type VerdictCode } from './codes.ts'
 export { diagram, FIGURES_ARROWS, machinesDocument, pairs } from './diagrams.ts'
 export {
+  ACTIVITY_STAGES,
   ACTIVITY_STATES,
   type AccessLimit,
   type ActivityDoc,
+  type ActivityStage,
   type ActivityState,
   activityKey,
   DEFAULT_POLICY,

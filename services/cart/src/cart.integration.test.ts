@@ -61,7 +61,7 @@ beforeAll(async () => {
   ledger = new LedgerClient({ ...dialing, deadlineMs: 100, callsMax: 64, mergeMax: 128 }, parts)
   ledger.start()
   await ledger.dialer.ready(2_000)
-  addCartRoutes(edge, { ring, ledger, clock, metrics: nullMetrics })
+  addCartRoutes(edge, { ring, ledger, isShut: () => false, clock, metrics: nullMetrics })
   origin = await edge.listen({ host: '127.0.0.1', port: 0 })
 })
 beforeEach(() => {

@@ -1,6 +1,7 @@
 /** Composition root of the cart: edge → token → merged calls of the counter. */
 
 import { Mirror } from '@bigtap/catalog'
+import { isLayerShut } from '@bigtap/domain'
 import { createEdge, EDGE_LIMITS } from '@bigtap/http'
 import { runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Nodes } from '@bigtap/store'
@@ -29,7 +30,8 @@ await runService('cart', spec, (context) => {
   )
   const edgeLimits = { ...EDGE_LIMITS, connectionsMax }
   const app = createEdge(edgeLimits, context)
-  addCartRoutes(app, { ring, ledger, clock, metrics })
+  const isShut = (activityId: number) => isLayerShut(mirror.activity(activityId), 'cart')
+  addCartRoutes(app, { ring, ledger, isShut, clock, metrics })
 
   const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
   const mirror = new Mirror(

@@ -15,19 +15,21 @@ export interface Reserving {
 export interface CartParts {
   readonly ring: KeyRing
   readonly ledger: Reserving
+  /** Is the cart's layer of that activity known to be shut? */
+  readonly isShut: (activityId: number) => boolean
   readonly clock: Clock
   readonly metrics: Metrics
 }
 
 /** `POST /v1/cart {token}`: session, token, ledger, answer. */
-export function addCartRoutes(app: FastifyInstance, { ring, ledger, clock, metrics }: CartParts): void {
+export function addCartRoutes(app: FastifyInstance, { ring, ledger, isShut, clock, metrics }: CartParts): void {
   const answered = countAnswers(metrics)
 
   app.post('/v1/cart', async (request, reply) => {
     const now = clock.now()
     const uid = readUid(request, ring, now)
     const { token } = readJson(request)
-    const admission = admit(verifyAdmission(ring, typeof token === 'string' ? token : '', now), uid)
+    const admission = admit(verifyAdmission(ring, typeof token === 'string' ? token : '', now), { uid, isShut })
     const answer: CartAnswer =
       admission.kind === 'refused' ? { kind: 'problem', code: admission.code } : await ask(ledger, admission.claims)
     answered(answer)

@@ -12,7 +12,7 @@ const call = (n: number, verb: Verb = VERB.reserve, activityId = 1): LedgerCall 
 })
 
 /** A ledger that answers when it is told to. */
-function rig(waitingMax = 1_000) {
+function rig(waitingMax = 1_000, isShut = (_activityId: number) => false) {
   const batches: { activityId: number; size: number; end(error?: Error): void }[] = []
   const run = (activityId: number, rows: readonly unknown[]) =>
     new Promise<LedgerReply[]>((resolve, reject) => {
@@ -25,6 +25,7 @@ function rig(waitingMax = 1_000) {
     { waitingMax },
     {
       ledger: { reserve: run, confirm: run, cancel: run },
+      isShut,
       onReply: () => undefined,
       onFault: (_, error) => faults.push(error),
     },
@@ -89,4 +90,15 @@ test('unknown is never failed: a batch without an answer is unavailable, no ledg
 
   expect([answers.get(1), answers.get(2)]).toEqual([OUTCOME.unavailable, OUTCOME.closed])
   expect(faults).toHaveLength(2)
+})
+
+test('while the counter of an activity is shut nothing new is reserved, and what is held goes on', async () => {
+  const shut = rig(1_000, (activityId) => activityId === 1)
+  shut.add(call(1))
+  shut.add(call(2, VERB.cancel))
+  shut.add(call(3, VERB.reserve, 2))
+  await turn()
+
+  expect(shut.answers.get(1)).toBe(OUTCOME.closed)
+  expect(shut.batches.map(({ activityId }) => activityId)).toEqual([1, 2])
 })

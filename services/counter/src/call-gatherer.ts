@@ -19,6 +19,8 @@ export type Answer = (outcome: Outcome, reply: LedgerReply | undefined) => void
 /** What the gatherer works with. */
 export interface GathererParts {
   readonly ledger: Pick<Ledger, 'reserve' | 'confirm' | 'cancel'>
+  /** Is the counter's layer of that activity known to be shut? What is held goes on; nothing new is reserved. */
+  readonly isShut?: (activityId: number) => boolean
   readonly onReply: (activityId: number, reply: LedgerReply) => void
   readonly onFault: (activityId: number, error: unknown) => void
 }
@@ -54,6 +56,10 @@ export class CallGatherer {
   add(call: LedgerCall, answer: Answer): void {
     if (faultOf(call) !== undefined) {
       answer(OUTCOME.badRequest, undefined)
+      return
+    }
+    if (call.verb === VERB.reserve && this.#parts.isShut?.(call.activityId) === true) {
+      answer(OUTCOME.closed, undefined)
       return
     }
     if (this.#waiting >= this.waitingMax) {

@@ -72,7 +72,7 @@ afterAll(async () => {
 async function define() {
   const activity = await db.definitions.createActivity({
     ...{ title: 'sale', opensAt: 0, closesAt: 9_000_000_000_000, rule: 'once-per-product', admission: 'direct' },
-    ...{ reservation: NO_RESERVATION, accessLimits: [] },
+    ...{ reservation: NO_RESERVATION, accessLimits: [], stage: 'middle' },
   })
   const sku = await db.definitions.createSku(activity.id, {
     ...{ title: 'phone', priceCents: 100, currency: 'CNY', imageUrl: '', stock: STOCK, limitPerBuyer: 1 },

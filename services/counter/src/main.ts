@@ -2,6 +2,7 @@
 
 import { Mirror } from '@bigtap/catalog'
 import { createDb } from '@bigtap/db'
+import { isLayerShut } from '@bigtap/domain'
 import { openEventLog } from '@bigtap/eventlog'
 import { createWorker, runService } from '@bigtap/runtime'
 import { CatalogStore, connectStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/store'
@@ -35,6 +36,7 @@ await runService('counter', spec, (context) => {
   const rebuilder = new Rebuilder({ store, ledger, db, recent, lease, clock, logger, activities })
   const gatherer = new CallGatherer(settings, {
     ledger,
+    isShut: (activityId) => isLayerShut(mirror.activity(activityId), 'counter'),
     onReply: (activityId, { order }) => order && recent.add(activityId, order),
     onFault: (activityId, error) => logger.debug({ activityId, error }, 'a batch had no answer'),
   })

@@ -31,6 +31,7 @@ const ACTIVITY: ActivityDoc = {
   reservation: NO_RESERVATION,
   skuIds: [1, 2],
   accessLimits: [],
+  stage: 'middle',
 }
 const sku = (id: number) => ({ id, activityId: 7, title: 'Black', priceCents: 100, currency: 'EUR', stock: 5 })
 const status = (soldOut: boolean) => ({

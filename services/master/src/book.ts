@@ -1,7 +1,7 @@
 /** What is defined, in memory: the keepers work from it, so that the sale goes on while PostgreSQL is away. */
 
 import type { ActivityRow, SkuRow } from '@bigtap/db'
-import type { ActivityDoc, ActivityState, SkuDoc, StatusDoc } from '@bigtap/domain'
+import type { ActivityDoc, ActivityStage, ActivityState, SkuDoc, StatusDoc } from '@bigtap/domain'
 
 /** One sale. `state` runs ahead of `storedState` while it could not be stored. */
 export interface Sale {
@@ -29,7 +29,7 @@ export class Book {
   /** Takes what is stored; a state that runs ahead stays. */
   put(row: ActivityRow, skuRows: readonly SkuRow[], now: number): Sale {
     const known = this.sales.get(row.id)
-    const stored = toActivityDoc(row)
+    const stored = toActivityDoc(row, known?.activity.stage ?? STAGE_OF[row.state])
     const skus = new Map(skuRows.map((sku) => [sku.id, toSkuDoc(sku)]))
     const skuIds = [...skus.keys()]
     if (known === undefined) {
@@ -88,9 +88,15 @@ function newSale(activity: ActivityDoc, skus: Map<number, SkuDoc>, revision: num
   }
 }
 
-function toActivityDoc(row: ActivityRow): ActivityDoc {
+/** The stage of a state that is loaded; where the catalog tells more, it is taken from there. */
+const STAGE_OF: Readonly<Record<ActivityState, ActivityStage>> = {
+  ...{ draft: 'shut', scheduled: 'shut', preloading: 'shut', armed: 'middle', open: 'middle', paused: 'middle' },
+  ...{ closed: 'shut', archived: 'shut' },
+}
+
+function toActivityDoc(row: ActivityRow, stage: ActivityStage): ActivityDoc {
   const { id, title, state, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits } = row
-  return { id, title, state, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits }
+  return { id, title, state, stage, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits }
 }
 
 function toSkuDoc(row: SkuRow): SkuDoc {

@@ -16,17 +16,22 @@ const reply: LedgerReply = {
   uid: 7,
 }
 
+const isShut = () => false
+
 test('a token of another buyer is refused before the ledger is asked', () => {
-  expect(admit({ ok: true, claims }, 8)).toEqual({ kind: 'refused', code: 'bad_token' })
+  expect(admit({ ok: true, claims }, { uid: 8, isShut })).toEqual({ kind: 'refused', code: 'bad_token' })
 })
 
 test('a forged or broken token is refused', () => {
-  expect(admit({ ok: false, reason: 'bad-signature' }, 7)).toEqual({ kind: 'refused', code: 'bad_token' })
-  expect(admit({ ok: false, reason: 'malformed' }, 7)).toEqual({ kind: 'refused', code: 'bad_token' })
+  expect(admit({ ok: false, reason: 'bad-signature' }, { uid: 7, isShut })).toEqual({
+    kind: 'refused',
+    code: 'bad_token',
+  })
+  expect(admit({ ok: false, reason: 'malformed' }, { uid: 7, isShut })).toEqual({ kind: 'refused', code: 'bad_token' })
 })
 
 test('a token that has run out is still asked about, for it may have been used in time', () => {
-  expect(admit({ ok: false, reason: 'expired', claims }, 7)).toEqual({ kind: 'ask', claims })
+  expect(admit({ ok: false, reason: 'expired', claims }, { uid: 7, isShut })).toEqual({ kind: 'ask', claims })
 })
 
 test('a repeat is answered 200 with the body of the first time, whatever became of the order', () => {
@@ -56,4 +61,9 @@ test('every outcome of the ledger has an answer, and what is unknown is never a 
     badRequest: 'bad_token',
     closed: 'unavailable',
   })
+})
+
+test('while the cart of an activity is shut its tokens are kept for later', () => {
+  const shut = { uid: 7, isShut: (activityId: number) => activityId === claims.activityId }
+  expect(admit({ ok: true, claims }, shut)).toEqual({ kind: 'refused', code: 'unavailable' })
 })

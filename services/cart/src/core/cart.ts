@@ -13,10 +13,13 @@ export type Admission =
  * May this buyer bring this token to the ledger? One that has run out is asked about, too: the ledger knows whether it
  * was used in time, and a repeat must get the same answer. Only the ledger's clock judges expiry.
  */
-export function admit(token: AdmissionResult, uid: number): Admission {
+export function admit(
+  token: AdmissionResult,
+  { uid, isShut }: { uid: number; isShut: (activityId: number) => boolean },
+): Admission {
   const claims = token.ok || token.reason === 'expired' ? token.claims : undefined
   if (claims === undefined || claims.uid !== uid) return { kind: 'refused', code: 'bad_token' }
-  return { kind: 'ask', claims }
+  return isShut(claims.activityId) ? { kind: 'refused', code: 'unavailable' } : { kind: 'ask', claims }
 }
 
 /** The body of an accepted cart call. */

@@ -29,7 +29,7 @@ export function gateOf(view: SkuView | undefined, now: number): GateState {
   if (now < opensAt) return 'not-started'
   if (state === 'paused' || sku.paused) return 'paused'
   if (view.isSoldOut) return 'sold-out'
-  return isSelling(state, opensAt, closesAt, now) ? 'open' : 'not-started'
+  return isSelling(activity, now) ? 'open' : 'not-started'
 }
 
 /** The reply of a gate that is not open; undefined when it is. `unknown` is the caller's to name. */

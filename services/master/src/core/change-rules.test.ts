@@ -11,7 +11,7 @@ import {
 
 const activity: ActivityDoc = {
   ...{ id: 3, title: 'Launch', state: 'open', opensAt: 1, closesAt: 2, rule: 'unlimited', admission: 'direct' },
-  ...{ reservation: NO_RESERVATION, skuIds: [4], accessLimits: [] },
+  ...{ reservation: NO_RESERVATION, skuIds: [4], accessLimits: [], stage: 'shut' },
 }
 const sku: SkuDoc = {
   ...{ id: 4, activityId: 3, title: 'Phone', priceCents: 1, currency: 'EUR', imageUrl: '', stock: 5 },

@@ -13,7 +13,15 @@ import { GATE_OPEN, GATE_QUEUED, SkuTable } from './sku-table.ts'
 
 const OPENS = 1_800_000_000_000
 const activity: ActivityDoc = {
-  ...{ id: 1, title: 'a', state: 'armed', opensAt: OPENS, closesAt: OPENS + 60_000, rule: 'once-per-product' },
+  ...{
+    id: 1,
+    title: 'a',
+    state: 'armed',
+    stage: 'middle',
+    opensAt: OPENS,
+    closesAt: OPENS + 60_000,
+    rule: 'once-per-product',
+  },
   ...{ admission: 'direct', reservation: NO_RESERVATION, skuIds: [1], accessLimits: [] },
 }
 const doc: SkuDoc = {

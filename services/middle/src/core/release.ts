@@ -64,7 +64,7 @@ function eventsOf(state: SkuState, { activity, doc, figures, now }: ReleaseFacts
   if (doc.paused || activity.state === 'paused') return [...events, { type: 'paused' }]
   if (figures === undefined) return events
   if (state === 'paused') events.push({ type: 'resumed', figures })
-  const isOpen = isSelling(activity.state, activity.opensAt - AHEAD_MS, activity.closesAt, now)
+  const isOpen = isSelling({ ...activity, opensAt: activity.opensAt - AHEAD_MS }, now)
   return isOpen ? [...events, { type: 'opened', figures }, { type: 'figures', figures }] : events
 }
 
