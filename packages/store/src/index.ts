@@ -1,14 +1,26 @@
 export { CatalogStore, type DocumentChange, type PublishedDocument } from './catalog-store.ts'
 export { connectStore, type Store, type StoreSettings } from './connection.ts'
 export {
+  connectFigures,
+  type FigureReader,
+  type FigureReaderSettings,
+  type FigureRow,
+  type NodeFigures,
+  parseTick,
+  type SkuFigures,
+  type Tick,
+} from './figure-reader.ts'
+export {
   type Claimant,
   type Grant,
   GrantLog,
+  type GrantOutcome,
   type GrantState,
   LEASE_MS,
   type Leased,
   type LeaseWish,
   PACE_BURST_MS,
+  type SlotClaim,
 } from './grant-log.ts'
 export { Guards, metaKey, REBUILDING, rootKey } from './guards.ts'
 export {
@@ -43,5 +55,6 @@ export {
   parseEventLine,
   parseOrderRecord,
 } from './order-record.ts'
+export { PUSHES_MAX, type PushedStats, PushList, pushLoop, type TakenPushes } from './push-list.ts'
 export { Reservations } from './reservations.ts'
 export { loadScript, runScript, type Script } from './script.ts'

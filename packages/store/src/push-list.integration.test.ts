@@ -1,0 +1,66 @@
+import { nullLogger } from '@bigtap/kernel'
+import { type Engine, startRedis, waitFor } from '@bigtap/testkit'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { connectStore, type Store } from './connection.ts'
+import { PUSHES_MAX, PushList, pushLoop } from './push-list.ts'
+
+const stats = (at: number) => ({ nodeId: 'cart-1', role: 'cart', at, figures: { cpu: 0.1 }, labels: {}, skus: [] })
+
+let redis: Engine
+let store: Store
+let list: PushList
+
+beforeAll(async () => {
+  redis = await startRedis()
+  store = connectStore({ url: redis.url, commandMsMax: 2_000 }, { logger: nullLogger })
+  await store.waitUntilReady(5_000)
+  list = new PushList(store)
+})
+
+beforeEach(async () => void (await store.redis.flushall()))
+
+afterAll(async () => {
+  await store.close()
+  await redis.stop()
+})
+
+test('figures are taken in the order in which they were pushed, each once', async () => {
+  for (const at of [1, 2, 3]) await list.push(stats(at))
+
+  expect(await list.take(2)).toEqual({ values: [stats(1), stats(2)], bad: 0 })
+  expect(await list.take(2)).toEqual({ values: [stats(3)], bad: 0 })
+  expect(await list.take(2)).toEqual({ values: [], bad: 0 })
+})
+
+test('a text that is no JSON is counted and skipped', async () => {
+  await store.redis.rpush('bt:push', '{"nodeId":', 'null', JSON.stringify(stats(1)))
+
+  expect(await list.take(10)).toEqual({ values: [null, stats(1)], bad: 1 })
+})
+
+test('with nobody to take them, the newest 10,000 stay', async () => {
+  await store.redis.rpush('bt:push', ...new Array(PUSHES_MAX).fill('{}'))
+
+  await list.push(stats(7))
+
+  expect(await list.length()).toBe(PUSHES_MAX)
+  expect(await store.redis.lindex('bt:push', -1)).toBe(JSON.stringify(stats(7)))
+})
+
+test('a service pushes by itself, also after a reading of its figures has failed', async () => {
+  let reads = 0
+  const loop = pushLoop(
+    list,
+    () => {
+      if (++reads === 1) throw new Error('not yet')
+      return stats(reads)
+    },
+    20,
+  )
+  loop.start()
+
+  await waitFor('two pushes', async () => (await list.length()) >= 2)
+  loop.stop()
+
+  expect((await list.take(1)).values).toEqual([stats(2)])
+})
