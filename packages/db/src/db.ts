@@ -8,6 +8,8 @@ import { guarded } from './errors.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createOrders, type Orders } from './orders.ts'
 import { createPayments, type Payments } from './payments.ts'
+import { createRules, type Rules } from './rules.ts'
+import { createWarehouseStock, type WarehouseStock } from './warehouse-stock.ts'
 
 /** Where the database is, and how long it may take. */
 export interface DbSettings {
@@ -27,6 +29,8 @@ export interface Db {
   readonly deadLetters: DeadLetters
   readonly definitions: Definitions
   readonly audit: Audit
+  readonly rules: Rules
+  readonly warehouse: WarehouseStock
   /** Rejects when the database does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -58,6 +62,8 @@ export function createDb(
     deadLetters: createDeadLetters(prisma, now),
     definitions: createDefinitions(prisma, now),
     audit: createAudit(prisma, now),
+    rules: createRules(prisma, now),
+    warehouse: createWarehouseStock(pool, now),
     ping: async () => void (await guarded('a ping', () => pool.query('SELECT 1'))),
     async close() {
       await prisma.$disconnect()

@@ -1,12 +1,13 @@
-import type { AccessLimit, ActivityDoc, ActivityState, Policy, SkuDoc } from '@bigtap/domain'
+import type { AccessLimit, ActivityDoc, ActivityState, Policy, PolicyPlan, SkuDoc } from '@bigtap/domain'
+import { type AuditEntry, appendAudit } from './audit.ts'
 import { guarded } from './errors.ts'
 import type { Activity, Prisma, PrismaClient, Sku } from './generated/client.ts'
 import { toNumber } from './numbers.ts'
 
 /** What an operator says about an activity. */
-export type NewActivity = Omit<ActivityDoc, 'id' | 'state' | 'skuIds'>
+export type NewActivity = Omit<ActivityDoc, 'id' | 'state' | 'stage' | 'skuIds'>
 /** What an operator says about a SKU. */
-export type NewSku = Omit<SkuDoc, 'id' | 'activityId'>
+export type NewSku = Omit<SkuDoc, 'id' | 'activityId'> & { readonly policyPlan?: PolicyPlan }
 
 /** What the database adds to a document. `version` counts its changes; times in ms since the epoch. */
 export interface Stored {
@@ -14,12 +15,17 @@ export interface Stored {
   readonly createdAt: number
   readonly updatedAt: number
 }
-/** An activity as it is stored: its catalog document, and the catalog revision that was published last. */
-export interface ActivityRow extends ActivityDoc, Stored {
+/** An activity as it is stored: its catalog document but for the stage, and the revision that was published last. */
+export interface ActivityRow extends Omit<ActivityDoc, 'stage'>, Stored {
   readonly revision: number
 }
-/** A SKU as it is stored: its catalog document. */
-export interface SkuRow extends SkuDoc, Stored {}
+/** A SKU as it is stored: its catalog document with the base policy, and the plan of its policy. */
+export interface SkuRow extends SkuDoc, Stored {
+  readonly policyPlan: PolicyPlan
+}
+
+/** What the audit says of a change; it is written in the change's own transaction, and only when something was changed. */
+export type AuditOf<T> = (row: T) => AuditEntry
 
 /** Under which conditions a change is made. */
 export interface Guard {
@@ -33,28 +39,45 @@ export type Deletion = 'deleted' | 'missing' | 'forbidden'
 
 /** What is sold and how, as operators defined it. Where a guard forbids a change, undefined is returned. */
 export interface Definitions {
-  createActivity(activity: NewActivity): Promise<ActivityRow>
+  createActivity(activity: NewActivity, audit?: AuditOf<ActivityRow>): Promise<ActivityRow>
   getActivity(activityId: number): Promise<ActivityRow | undefined>
   listActivities(): Promise<ActivityRow[]>
-  patchActivity(activityId: number, patch: Partial<NewActivity>, guard?: Guard): Promise<ActivityRow | undefined>
+  patchActivity(
+    activityId: number,
+    patch: Partial<NewActivity>,
+    guard?: Guard,
+    audit?: AuditOf<ActivityRow>,
+  ): Promise<ActivityRow | undefined>
   /** Moves an activity from one of the states to another; `revision` is noted where it is given. */
   setActivityState(
     activityId: number,
     from: readonly ActivityState[],
     to: ActivityState,
     revision?: number,
+    audit?: AuditOf<ActivityRow>,
   ): Promise<ActivityRow | undefined>
   /** Notes the catalog revision that an activity was published with. */
   setRevision(activityId: number, revision: number): Promise<void>
   /** Deletes a draft with its SKUs. */
-  deleteActivity(activityId: number): Promise<Deletion>
+  deleteActivity(activityId: number, audit?: AuditEntry): Promise<Deletion>
   /** Undefined when there is no such activity, or it is in a state that the guard does not allow. */
-  createSku(activityId: number, sku: NewSku, guard?: Pick<Guard, 'states'>): Promise<SkuRow | undefined>
+  createSku(
+    activityId: number,
+    sku: NewSku,
+    guard?: Pick<Guard, 'states'>,
+    audit?: AuditOf<SkuRow>,
+  ): Promise<SkuRow | undefined>
   getSku(activityId: number, skuId: number): Promise<SkuRow | undefined>
   listSkus(activityId: number): Promise<SkuRow[]>
-  patchSku(activityId: number, skuId: number, patch: Partial<NewSku>, guard?: Guard): Promise<SkuRow | undefined>
+  patchSku(
+    activityId: number,
+    skuId: number,
+    patch: Partial<NewSku>,
+    guard?: Guard,
+    audit?: AuditOf<SkuRow>,
+  ): Promise<SkuRow | undefined>
   /** Deletes a SKU of a draft. */
-  deleteSku(activityId: number, skuId: number): Promise<Deletion>
+  deleteSku(activityId: number, skuId: number, audit?: AuditEntry): Promise<Deletion>
   /** A value kept under a name (the last catalog revision …), undefined when there is none. */
   getSetting(key: string): Promise<unknown>
   setSetting(key: string, value: unknown): Promise<void>
@@ -71,46 +94,56 @@ export function createDefinitions(prisma: PrismaClient, now: () => number): Defi
 }
 
 function activities(prisma: PrismaClient, now: () => number) {
-  const getActivity: Definitions['getActivity'] = async (id) => {
-    const query = { where: { id }, include: withSkus }
-    const row = await guarded('reading an activity', () => prisma.activity.findUnique(query))
+  const read = async (tx: Prisma.TransactionClient, id: number) => {
+    const row = await tx.activity.findUnique({ where: { id }, include: withSkus })
     return row ? toActivity(row) : undefined
   }
-  const change = async (id: number, changes: Prisma.ActivityUpdateManyMutationInput, guard: Guard) => {
-    const data = { ...changes, version: { increment: 1 }, updatedAt: now() }
-    const where = { id, ...versionIs(guard), ...(guard.states ? { state: { in: [...guard.states] } } : {}) }
-    const { count } = await guarded('changing an activity', () => prisma.activity.updateMany({ where, data }))
-    return count > 0 ? getActivity(id) : undefined
-  }
+  const change = (
+    id: number,
+    changes: Prisma.ActivityUpdateManyMutationInput,
+    guard: Guard,
+    audit: AuditOf<ActivityRow> | undefined,
+  ) =>
+    guarded('changing an activity', () =>
+      prisma.$transaction(async (tx) => {
+        const data = { ...changes, version: { increment: 1 }, updatedAt: now() }
+        const where = { id, ...versionIs(guard), ...(guard.states ? { state: { in: [...guard.states] } } : {}) }
+        const { count } = await tx.activity.updateMany({ where, data })
+        return count > 0 ? audited(tx, await read(tx, id), audit) : undefined
+      }),
+    )
+  const audited = auditor(now)
   return {
-    getActivity,
-    async createActivity(activity) {
+    getActivity: (id) => guarded('reading an activity', () => read(prisma, id)),
+    async createActivity(activity, audit) {
       const at = now()
       const data = { ...activityColumns(activity), state: 'draft', createdAt: at, updatedAt: at }
-      return toActivity(
-        await guarded('storing an activity', () =>
-          prisma.activity.create({ data: data as Prisma.ActivityCreateInput, include: withSkus }),
-        ),
+      return guarded('storing an activity', () =>
+        prisma.$transaction(async (tx) => {
+          const row = await tx.activity.create({ data: data as Prisma.ActivityCreateInput, include: withSkus })
+          return audited(tx, toActivity(row), audit)
+        }),
       )
     },
     async listActivities() {
       const query = { orderBy: { id: 'desc' }, take: ACTIVITIES_MAX, include: withSkus } as const
       return (await guarded('listing activities', () => prisma.activity.findMany(query))).map(toActivity)
     },
-    patchActivity: (id, patch, guard = {}) => change(id, activityColumns(patch), guard),
-    setActivityState: (id, from, to, revision) =>
-      change(id, { state: to, ...(revision === undefined ? {} : { revision }) }, { states: from }),
+    patchActivity: (id, patch, guard = {}, audit) => change(id, activityColumns(patch), guard, audit),
+    setActivityState: (id, from, to, revision, audit) =>
+      change(id, { state: to, ...(revision === undefined ? {} : { revision }) }, { states: from }, audit),
     async setRevision(id, revision) {
       const query = { where: { id }, data: { revision } }
       await guarded('noting a revision', () => prisma.activity.updateMany(query))
     },
-    deleteActivity: (id) =>
+    deleteActivity: (id, audit) =>
       guarded('deleting an activity', () =>
         prisma.$transaction(async (tx) => {
           const verdict = await lockDraft(tx, id)
           if (verdict !== 'deleted') return verdict
           await tx.sku.deleteMany({ where: { activityId: id } })
           await tx.activity.delete({ where: { id } })
+          if (audit !== undefined) await appendAudit(tx, now(), audit)
           return verdict
         }),
       ),
@@ -118,20 +151,22 @@ function activities(prisma: PrismaClient, now: () => number) {
 }
 
 function skus(prisma: PrismaClient, now: () => number) {
-  const getSku: Definitions['getSku'] = async (activityId, id) => {
-    const row = await guarded('reading a SKU', () => prisma.sku.findFirst({ where: { id, activityId } }))
+  const read = async (tx: Prisma.TransactionClient, activityId: number, id: number) => {
+    const row = await tx.sku.findFirst({ where: { id, activityId } })
     return row ? toSku(row) : undefined
   }
+  const audited = auditor(now)
   return {
-    getSku,
-    async createSku(activityId, sku, guard = {}) {
+    getSku: (activityId, id) => guarded('reading a SKU', () => read(prisma, activityId, id)),
+    async createSku(activityId, sku, guard = {}, audit) {
       const at = now()
       const columns = { ...skuColumns(sku), activityId, createdAt: at, updatedAt: at }
       return guarded('storing a SKU', () =>
         prisma.$transaction(async (tx) => {
           const state = await lockActivity(tx, activityId)
           if (state === undefined || (guard.states && !guard.states.includes(state))) return undefined
-          return toSku(await tx.sku.create({ data: columns as Prisma.SkuUncheckedCreateInput }))
+          const row = await tx.sku.create({ data: columns as Prisma.SkuUncheckedCreateInput })
+          return audited(tx, toSku(row), audit)
         }),
       )
     },
@@ -139,19 +174,23 @@ function skus(prisma: PrismaClient, now: () => number) {
       const query = { where: { activityId }, orderBy: { id: 'asc' } } as const
       return (await guarded('listing SKUs', () => prisma.sku.findMany(query))).map(toSku)
     },
-    async patchSku(activityId, id, patch, guard = {}) {
-      const data = { ...skuColumns(patch), version: { increment: 1 }, updatedAt: now() }
-      const activity = guard.states ? { activity: { state: { in: [...guard.states] } } } : {}
-      const where = { id, activityId, ...versionIs(guard), ...activity }
-      const { count } = await guarded('changing a SKU', () => prisma.sku.updateMany({ where, data }))
-      return count > 0 ? getSku(activityId, id) : undefined
-    },
-    deleteSku: (activityId, id) =>
+    patchSku: (activityId, id, patch, guard = {}, audit) =>
+      guarded('changing a SKU', () =>
+        prisma.$transaction(async (tx) => {
+          const data = { ...skuColumns(patch), version: { increment: 1 }, updatedAt: now() }
+          const activity = guard.states ? { activity: { state: { in: [...guard.states] } } } : {}
+          const where = { id, activityId, ...versionIs(guard), ...activity }
+          const { count } = await tx.sku.updateMany({ where, data })
+          return count > 0 ? audited(tx, await read(tx, activityId, id), audit) : undefined
+        }),
+      ),
+    deleteSku: (activityId, id, audit) =>
       guarded('deleting a SKU', () =>
         prisma.$transaction(async (tx) => {
           const verdict = await lockDraft(tx, activityId)
           if (verdict !== 'deleted') return verdict
           const { count } = await tx.sku.deleteMany({ where: { id, activityId } })
+          if (count > 0 && audit !== undefined) await appendAudit(tx, now(), audit)
           return count > 0 ? 'deleted' : 'missing'
         }),
       ),
@@ -170,6 +209,18 @@ function settings(prisma: PrismaClient, now: () => number) {
       )
     },
   } satisfies Partial<Definitions>
+}
+
+/** Writes what the audit says of a row in the row's transaction, and passes the row on. */
+function auditor(now: () => number) {
+  return async <Row extends object | undefined>(
+    tx: Prisma.TransactionClient,
+    row: Row,
+    audit: AuditOf<Exclude<Row, undefined>> | undefined,
+  ): Promise<Row> => {
+    if (row !== undefined && audit !== undefined) await appendAudit(tx, now(), audit(row as Exclude<Row, undefined>))
+    return row
+  }
 }
 
 /** Takes the activity's row for this transaction, so that its state cannot change under a change of its SKUs. */
@@ -201,10 +252,11 @@ function activityColumns({ reservation, accessLimits, ...plain }: Partial<NewAct
 }
 
 function skuColumns(sku: Partial<NewSku>) {
-  const { title, priceCents, currency, imageUrl, stock, limitPerBuyer, policy, paused } = sku
+  const { title, priceCents, currency, imageUrl, stock, limitPerBuyer, policy, policyPlan, paused } = sku
   return defined({
     ...{ title, priceCents, currency, imageUrl, stock, limitPerBuyer, paused },
     policy: policy as Prisma.InputJsonValue | undefined,
+    policyPlan: policyPlan as Prisma.InputJsonValue | undefined,
   })
 }
 
@@ -237,7 +289,8 @@ function toActivity(row: ActivityWithSkus): ActivityRow {
 function toSku(row: Sku): SkuRow {
   const { id, activityId, title, priceCents, currency, imageUrl, stock, limitPerBuyer, paused } = row
   const plain = { id, activityId, title, priceCents, currency, imageUrl, stock, limitPerBuyer, paused }
-  return { ...plain, policy: row.policy as unknown as Policy, ...stored(row) }
+  const policies = { policy: row.policy as unknown as Policy, policyPlan: row.policyPlan as unknown as PolicyPlan }
+  return { ...plain, ...policies, ...stored(row) }
 }
 
 function stored(row: Activity | Sku): Stored {
