@@ -1,4 +1,41 @@
+export {
+  type Ack,
+  type AckReport,
+  AHEAD_MAX,
+  decodeAck,
+  decodeAckReport,
+  ERROR_CHARS_MAX,
+  encodeAck,
+  encodeAckReport,
+  encodeAckReports,
+  type NodeAck,
+  REFUSED_MAX,
+  REPORT_NODES_MAX,
+  type RefusedCommand,
+} from './ack-messages.ts'
 export { AskColumns, askBatchBytesMax, decodeAskBatch, encodeAskBatch } from './ask-batch.ts'
+export {
+  CUT_BYTES_MAX,
+  commandsThatFit,
+  cutBatch,
+  type EncodedCommand,
+  encodeCommandBatches,
+} from './command-cut.ts'
+export {
+  type BatchPosition,
+  CALL_PREFIX,
+  COMMAND_NODES_MAX,
+  COMMANDS_MAX,
+  type Command,
+  type CommandBatch,
+  type CommandInit,
+  DOCUMENT_BYTES_MAX,
+  decodeCommandBatch,
+  encodeCommand,
+  encodeCommandBatch,
+  joinCommands,
+  KEY_CHARS_MAX,
+} from './command-messages.ts'
 export {
   BODY_BYTES_MAX,
   checkHeader,

@@ -14,13 +14,14 @@ export const KIND = {
   snapshot: 12,
   goodbye: 13,
   error: 14,
+  ackReport: 15,
 } as const
 
 /** One of the numbers of KIND. */
 export type Kind = (typeof KIND)[keyof typeof KIND]
 
 /** Highest kind that is known. */
-export const KIND_MAX = 14
+export const KIND_MAX = 15
 
 /** What a LedgerCall asks for. */
 export const VERB = { reserve: 1, confirm: 2, cancel: 3 } as const

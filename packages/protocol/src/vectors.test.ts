@@ -2,14 +2,23 @@ import { readFileSync } from 'node:fs'
 import { hashUid, slotOf } from '@bigtap/kernel'
 import { expect, test } from 'vitest'
 import {
+  type Ack,
   AskColumns,
+  type Command,
+  type CommandBatch,
+  decodeAck,
+  decodeAckReport,
   decodeAskBatch,
+  decodeCommandBatch,
   decodeHello,
   decodeLedgerCalls,
   decodeLedgerReplies,
   decodeOrderEvent,
   decodeVerdictBatch,
+  encodeAck,
+  encodeAckReport,
   encodeAskBatch,
+  encodeCommandBatch,
   encodeFrame,
   encodeHello,
   encodeLedgerCalls,
@@ -20,6 +29,7 @@ import {
   type Kind,
   type LedgerCall,
   type LedgerReply,
+  type NodeAck,
   type OrderEvent,
   ProtocolError,
   VerdictColumns,
@@ -101,6 +111,27 @@ test('order events', () => {
   }
 })
 
+test('command batches', () => {
+  type Row = Omit<Command, 'body'> & { body: string }
+  for (const { batch, hex: golden } of vectors<{ batch: CommandBatch & { commands: Row[] } }>('command-batch')) {
+    const back = decodeCommandBatch(Buffer.from(golden, 'hex'))
+    const commands = back.commands.map((command) => ({ ...command, body: Buffer.from(command.body).toString() }))
+    expect({ ...back, commands }).toEqual(batch)
+    expect(hex(encodeCommandBatch(back))).toBe(golden)
+  }
+})
+
+test('acks and their reports', () => {
+  for (const { ack, hex: golden } of vectors<{ ack: Ack }>('ack')) {
+    expect(decodeAck(Buffer.from(golden, 'hex'))).toEqual(ack)
+    expect(hex(encodeAck(ack))).toBe(golden)
+  }
+  for (const { nodes, hex: golden } of vectors<{ nodes: NodeAck[] }>('ack-report')) {
+    expect(decodeAckReport(Buffer.from(golden, 'hex'))).toEqual({ nodes })
+    expect(hex(encodeAckReport({ nodes }))).toBe(golden)
+  }
+})
+
 test('hellos', () => {
   for (const { nodeId, role, hex: golden } of vectors<{ nodeId: string; role: string }>('hello')) {
     const hello = decodeHello(Buffer.from(golden, 'hex'))
@@ -122,6 +153,9 @@ test('every vector of a message, cut at every byte, is a message or a coded erro
     ['ledger-calls', decodeLedgerCalls],
     ['ledger-replies', decodeLedgerReplies],
     ['order-event', decodeOrderEvent],
+    ['command-batch', decodeCommandBatch],
+    ['ack', decodeAck],
+    ['ack-report', decodeAckReport],
     ['hello', decodeHello],
   ]
   for (const [name, decode] of decoders) {
