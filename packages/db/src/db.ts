@@ -5,6 +5,7 @@ import { type Audit, createAudit } from './audit.ts'
 import { createDeadLetters, type DeadLetters } from './dead-letters.ts'
 import { createDefinitions, type Definitions } from './definitions.ts'
 import { guarded } from './errors.ts'
+import { fencedClient, type Reigning, takeFence } from './fence.ts'
 import { PrismaClient } from './generated/client.ts'
 import { createOrders, type Orders } from './orders.ts'
 import { createPayments, type Payments } from './payments.ts'
@@ -31,10 +32,16 @@ export interface Db {
   readonly audit: Audit
   readonly rules: Rules
   readonly warehouse: WarehouseStock
+  /** Takes over from an older leader; returns who leads now. */
+  lead(reigning: Reigning): Promise<Reigning>
+  /** The same record, changed only while that leader is the newest: otherwise STALE_EPOCH. */
+  fencedBy(reigning: Reigning): Db
   /** Rejects when the database does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
 }
+
+const IDLE_IN_TRANSACTION_MS = 1_000
 
 /** Opens the database; connections are made when they are needed, and again after they were lost. */
 export function createDb(
@@ -48,6 +55,8 @@ export function createDb(
     statement_timeout: statementMs,
     // The server may be gone without a word: the client gives up a little later than the server would.
     query_timeout: statementMs + 500,
+    // A process that was stopped amid a change must not keep its successor out.
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: 'bigtap',
@@ -56,18 +65,24 @@ export function createDb(
   pool.on('error', onLost)
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool, { onConnectionError: onLost }) })
   const now = () => clock.now()
-  return {
-    orders: createOrders(pool, prisma, now),
-    payments: createPayments(prisma, now),
-    deadLetters: createDeadLetters(prisma, now),
-    definitions: createDefinitions(prisma, now),
-    audit: createAudit(prisma, now),
-    rules: createRules(prisma, now),
+  const repositories = (client: PrismaClient) => ({
+    orders: createOrders(pool, client, now),
+    payments: createPayments(client, now),
+    deadLetters: createDeadLetters(client, now),
+    definitions: createDefinitions(client, now),
+    audit: createAudit(client, now),
+    rules: createRules(client, now),
     warehouse: createWarehouseStock(pool, now),
+  })
+  const db: Db = {
+    ...repositories(prisma),
+    lead: (reigning) => takeFence(prisma, reigning, now()),
+    fencedBy: (reigning) => ({ ...db, ...repositories(fencedClient(prisma, reigning)) }),
     ping: async () => void (await guarded('a ping', () => pool.query('SELECT 1'))),
     async close() {
       await prisma.$disconnect()
       await pool.end()
     },
   }
+  return db
 }

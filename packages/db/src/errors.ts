@@ -1,4 +1,4 @@
-import { CodedError } from '@bigtap/kernel'
+import { CodedError, hasCode } from '@bigtap/kernel'
 
 /** `UNAVAILABLE`: try again later. `REJECTED`: the same values will never be taken. */
 export type DbFault = 'DB_UNAVAILABLE' | 'DB_REJECTED'
@@ -28,7 +28,7 @@ export async function guarded<T>(what: string, call: () => Promise<T>): Promise<
   try {
     return await call()
   } catch (error) {
-    if (error instanceof DbError) throw error
+    if (error instanceof DbError || hasCode(error, 'STALE_EPOCH')) throw error
     const codes = codesOf(error)
     const isRejected = codes.some((code) => REJECTING.test(code) || REJECTING_PRISMA.test(code)) || isBadValue(error)
     throw new DbError({

@@ -13,6 +13,7 @@ export type {
   Stored,
 } from './definitions.ts'
 export { DbError, type DbFault } from './errors.ts'
+export type { Reigning } from './fence.ts'
 export { type MigrateOptions, type Migration, migrate, readMigrations } from './migrate.ts'
 export type { OrderRow, Orders, SkuCounts, StateChange, StateCounts, StoredOrderState } from './orders.ts'
 export type { EventReceipt, PaymentEventRow, PaymentRow, PaymentState, Payments } from './payments.ts'

@@ -1,7 +1,11 @@
 import type { Store } from './connection.ts'
 import { loadScript, runScript } from './script.ts'
 
-const SCRIPTS = { hold: loadScript('lease-name-2'), release: loadScript('release-name-1') }
+const SCRIPTS = {
+  hold: loadScript('lease-name-2'),
+  release: loadScript('release-name-1'),
+  raise: loadScript('raise-fence-1'),
+}
 
 /** A lease on a name: one owner at a time, with a fencing number that grows with every new owner. */
 export class NameLease {
@@ -26,6 +30,16 @@ export class NameLease {
   /** Ends it early, so that the next owner need not wait. */
   async release(): Promise<void> {
     await runScript(this.#store, SCRIPTS.release, [this.#holderKey], [this.#owner])
+  }
+
+  /** Who has it now. */
+  async holder(): Promise<string | undefined> {
+    return (await this.#store.redis.get(this.#holderKey)) ?? undefined
+  }
+
+  /** After Redis was emptied: lets the fence be at least this, so that it is not below one that was used before. */
+  async raiseFence(atLeast: number): Promise<void> {
+    await runScript(this.#store, SCRIPTS.raise, [`bt:{lease:${this.#name}}:fence`], [atLeast])
   }
 
   get #holderKey(): string {
