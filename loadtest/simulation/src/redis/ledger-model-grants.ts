@@ -1,0 +1,172 @@
+/** The ledger's scripts of Middle, as packages/store/scripts/*.lua have them. */
+
+import { luaText, type ScriptCall, type SkuRow } from './script-call.ts'
+
+/** scripts/claim-1.lua */
+export function claim(call: ScriptCall): number {
+  call.checkGuard()
+  const { keys, now } = call
+  const field = `fence:${call.arg(1)}`
+  const before = keys.hget(call.meta, field)
+  const fence = Math.max(now, Number(before ?? 0) + 1)
+  keys.hset(call.meta, field, String(fence))
+  if (before !== null) call.giveBackLease(`${call.arg(1)}|${before}`)
+  call.saveSkus()
+  return fence
+}
+
+/** scripts/lease-1.lua */
+export function lease(call: ScriptCall): number[][] {
+  call.checkGuard()
+  const holder = call.checkFence()
+  const { keys, now } = call
+  const leaseKey = call.key(`lease:${holder}`)
+  keys.zadd(call.key('leases'), now + call.number(3), holder)
+  const replies: number[][] = []
+  for (let at = 5; at < call.args.length; at += 4) {
+    const id = call.arg(at)
+    const row = call.sku(id)
+    if (row === undefined) {
+      replies.push([-1])
+      continue
+    }
+    const before = Number(keys.hget(leaseKey, id) ?? 0)
+    const back = Math.min(call.number(at + 2), before)
+    const allowed = allow(call, row, id, { want: call.number(at + 1), back, pace: call.number(at + 3) })
+    const change = Math.max(0, Math.min(allowed, row.pool + back)) - back
+    if (change !== 0) {
+      row.pool -= change
+      row.leased += change
+      row.isChanged = true
+      keys.hset(leaseKey, id, String(before + change))
+    }
+    const { stock, free, held, sold, quota, pool, leased, outstanding, redeemed } = row
+    replies.push([before + change, stock, free, held, sold, quota, pool, leased, outstanding, redeemed])
+  }
+  call.saveSkus()
+  return replies
+}
+
+/** scripts/claim-slots-1.lua: 0 refused, 1 taken, 2 kept. */
+export function claimSlots(call: ScriptCall): number[] {
+  call.checkGuard()
+  call.checkFence()
+  const { keys } = call
+  const [node, fence, heldFence, epoch] = [call.arg(1), call.arg(2), call.arg(3), call.number(4)]
+  const slots = call.args.slice(5)
+  const owners = slots.map((slot) => keys.hget(call.key('owners'), slot) ?? '')
+  return slots.map((slot, index) => {
+    const [itsEpoch = '', itsFence, itsNode] = (owners[index] ?? '').split('|')
+    const its = itsEpoch === '' ? -1 : Number(itsEpoch)
+    const isOurs = itsNode === node
+    const isKept = isOurs && (itsFence === fence || itsFence === heldFence)
+    if (!isKept && !isOurs && its >= epoch) return 0
+    keys.hset(call.key('owners'), slot, `${Math.max(its, epoch)}|${fence}|${node}`)
+    return isKept ? 2 : 1
+  })
+}
+
+/** scripts/owned.lua */
+function isOwned(call: ScriptCall, slot: string): boolean {
+  if (call.omit.slotOwner) return true
+  return call.keys.hget(call.key('owners'), slot)?.split('|')[2] === call.arg(1)
+}
+
+/** What the pace lets through: a token bucket in the SKU's hash. */
+function allow(
+  call: ScriptCall,
+  row: SkuRow,
+  id: string,
+  { want, back, pace }: { want: number; back: number; pace: number },
+): number {
+  if (pace < 0) return want
+  const { keys, now } = call
+  const key = call.key(`sku:${id}`)
+  const [paceAt, paceLeft] = [keys.hget(key, 'paceAt'), keys.hget(key, 'paceLeft')]
+  const depth = Math.max(1, (pace * call.number(4)) / 1000)
+  let left = Math.min(depth, Number(paceLeft ?? depth) + ((now - Number(paceAt ?? now)) * pace) / 1000)
+  left = Math.min(depth, left + back)
+  const allowed = Math.min(want, Math.floor(left))
+  const taken = Math.min(allowed, row.pool + back)
+  keys.hset(key, 'paceAt', String(now), 'paceLeft', luaText(left - Math.max(0, taken)))
+  return allowed
+}
+
+interface Grant {
+  readonly token: string
+  readonly uid: string
+  readonly slot: string
+  readonly id: string
+  readonly quantity: number
+  readonly expiresAt: string
+}
+
+function grantAt(call: ScriptCall, at: number): Grant {
+  const [token, uid, slot, id] = [call.arg(at), call.arg(at + 1), call.arg(at + 2), call.arg(at + 3)]
+  return { token, uid, slot, id, quantity: call.number(at + 4), expiresAt: call.arg(at + 5) }
+}
+
+const memberOf = ({ token, id, quantity }: Grant) => `${token}|${id}|${quantity}`
+const recordOf = ({ token, uid, id, quantity, expiresAt }: Grant) => [token, uid, id, quantity, expiresAt].join('|')
+
+/** scripts/grant-1.lua */
+export function grant(call: ScriptCall): number[] {
+  call.checkGuard()
+  const leaseKey = call.key(`lease:${call.checkFence()}`)
+  const replies: number[] = []
+  for (let at = 3; at < call.args.length; at += 6) replies.push(grantOne(call, leaseKey, grantAt(call, at)))
+  call.saveSkus()
+  return replies
+}
+
+function grantOne(call: ScriptCall, leaseKey: string, one: Grant): -1 | 0 | 1 {
+  const { keys } = call
+  const isKnown = keys.zscore(call.key('tokens'), memberOf(one)) !== undefined
+  if (isKnown || keys.hget(call.key('orders'), `o${one.token}`) !== null) return 1
+  if (!isOwned(call, one.slot)) return -1
+  const row = call.sku(one.id)
+  const held = Number(keys.hget(leaseKey, one.id) ?? 0)
+  if (row === undefined || held < one.quantity) return 0
+  keys.hset(leaseKey, one.id, String(held - one.quantity))
+  row.leased -= one.quantity
+  row.outstanding += one.quantity
+  row.isChanged = true
+  keys.zadd(call.key('tokens'), Number(one.expiresAt), memberOf(one))
+  keys.rpush(call.key(`slot:${one.slot}`), recordOf(one))
+  keys.sadd(call.key('slots'), one.slot)
+  return 1
+}
+
+/** scripts/adopt-grants-1.lua */
+export function adoptGrants(call: ScriptCall): number[] {
+  call.checkGuard()
+  call.checkFence()
+  const replies: number[] = []
+  for (let at = 3; at < call.args.length; at += 6) replies.push(adoptOne(call, grantAt(call, at)))
+  call.saveSkus()
+  return replies
+}
+
+function adoptOne(call: ScriptCall, one: Grant): -1 | 0 | 1 {
+  const { keys, now } = call
+  if (keys.zscore(call.key('tokens'), memberOf(one)) !== undefined) return 1
+  if (!isOwned(call, one.slot)) return -1
+  const row = call.sku(one.id)
+  const isOrder = keys.hget(call.key('orders'), `o${one.token}`) !== null
+  let reply: 0 | 1 = 1
+  if (!isOrder && Number(one.expiresAt) >= now && row !== undefined) {
+    if (row.pool < one.quantity) reply = 0
+    else {
+      row.pool -= one.quantity
+      row.outstanding += one.quantity
+      row.isChanged = true
+      keys.zadd(call.key('tokens'), Number(one.expiresAt), memberOf(one))
+    }
+  }
+  const log = call.key(`slot:${one.slot}`)
+  if (!keys.lists.get(log)?.includes(recordOf(one))) {
+    keys.rpush(log, recordOf(one))
+    keys.sadd(call.key('slots'), one.slot)
+  }
+  return reply
+}
