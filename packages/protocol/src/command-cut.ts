@@ -1,11 +1,5 @@
-import {
-  type BatchPosition,
-  COMMANDS_MAX,
-  type CommandInit,
-  DOCUMENT_BYTES_MAX,
-  encodeCommand,
-  joinCommands,
-} from './command-messages.ts'
+import { DOCUMENT_BYTES_MAX } from '@bigtap/domain'
+import { type BatchPosition, COMMANDS_MAX, type CommandInit, encodeCommand, joinCommands } from './command-messages.ts'
 
 /** 256 KiB: a frame is short enough for an urgent one to get between, and always holds the longest command. */
 export const CUT_BYTES_MAX = 4 * DOCUMENT_BYTES_MAX

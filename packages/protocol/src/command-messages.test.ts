@@ -1,3 +1,4 @@
+import { DOCUMENT_BYTES_MAX } from '@bigtap/domain'
 import { create, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -6,7 +7,6 @@ import {
   BODY_BYTES_MAX,
   COMMANDS_MAX,
   type Command,
-  DOCUMENT_BYTES_MAX,
   decodeAck,
   decodeAckReport,
   decodeCommandBatch,

@@ -1,3 +1,4 @@
+import { DOCUMENT_BYTES_MAX } from '@bigtap/domain'
 import { create } from '@bufbuild/protobuf'
 import { boundedText, decodeMessage, encodeMessage, toNumber, toU64 } from './checked.ts'
 import { CommandBatchSchema, type Command as CommandMessage, CommandSchema } from './gen/command_pb.ts'
@@ -9,8 +10,6 @@ import { sizeOfU32, writeU32 } from './wire.ts'
 export const COMMANDS_MAX = 4_096
 /** Longest key of a command, in characters. */
 export const KEY_CHARS_MAX = 128
-/** 64 KiB: the longest body of one command, and the longest document. */
-export const DOCUMENT_BYTES_MAX = 65_536
 /** Most nodes that a command may name. */
 export const COMMAND_NODES_MAX = 256
 

@@ -29,7 +29,6 @@ export {
   type Command,
   type CommandBatch,
   type CommandInit,
-  DOCUMENT_BYTES_MAX,
   decodeCommandBatch,
   encodeCommand,
   encodeCommandBatch,

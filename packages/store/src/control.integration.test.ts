@@ -33,11 +33,11 @@ describe('catalog', () => {
     const second = await catalog.publish([{ key: 'b', body: null }])
 
     expect([first, second, await catalog.revision()]).toEqual([1, 2, 2])
-    expect(await catalog.readSince(0)).toEqual([
+    expect(await catalog.readSince(0)).toMatchObject([
       { key: 'a', revision: 1, body: { n: 1 } },
       { key: 'b', revision: 2, body: null },
     ])
-    expect(await catalog.readSince(1)).toEqual([{ key: 'b', revision: 2, body: null }])
+    expect(await catalog.readSince(1)).toMatchObject([{ key: 'b', revision: 2, body: null }])
     expect(await catalog.readSince(2)).toEqual([])
   })
 

@@ -1,4 +1,11 @@
-export { CatalogStore, type DocumentChange, type PublishedDocument } from './catalog-store.ts'
+export {
+  type CatalogHead,
+  CatalogStore,
+  type DocumentChange,
+  documentHash,
+  type PublishedDocument,
+  type Publisher,
+} from './catalog-store.ts'
 export { connectStore, type Store, type StoreSettings } from './connection.ts'
 export {
   connectFigures,

@@ -36,7 +36,7 @@ export async function runScript(
   })
 }
 
-const CODES = ['STALE_GUARD', 'STALE_FENCE'] as const
+const CODES = ['STALE_GUARD', 'STALE_FENCE', 'STALE_EPOCH'] as const
 
 function wrap(error: unknown, name: string): CodedError {
   const message = error instanceof Error ? error.message : String(error)
