@@ -1,6 +1,7 @@
 /** The scripts beside the ledger: catalog, names, nodes. */
 
 import type { Keyspace } from './keyspace.ts'
+import { ScriptRefusal } from './script-call.ts'
 
 /** What such a script has at hand. */
 export interface ControlCall {
@@ -10,15 +11,28 @@ export interface ControlCall {
   readonly now: number
 }
 
-/** scripts/publish-3.lua */
+/** scripts/publish-6.lua */
 export function publish({ keys, names, args }: ControlCall): number {
-  const [revisionKey = '', docs = '', changes = ''] = names
+  const [revisionKey = '', docs = '', changes = '', hashes = '', digestKey = '', epochKey = ''] = names
+  const [epoch = '', ...rest] = args
+  const highest = keys.strings.get(epochKey) ?? '0'
+  if (epoch !== '' && Number(epoch) < Number(highest)) {
+    throw new ScriptRefusal(`STALE_EPOCH ${epoch} is below ${highest}`)
+  }
+  if (epoch !== '') keys.set(epochKey, epoch)
+  if (rest.length === 0) return Number(keys.strings.get(revisionKey) ?? 0)
   const revision = Number(keys.strings.get(revisionKey) ?? 0) + 1
   keys.set(revisionKey, String(revision))
-  for (let at = 0; at < args.length; at += 2) {
-    keys.hset(docs, args[at] as string, `${revision}|${args[at + 1]}`)
-    keys.zadd(changes, revision, args[at] as string)
+  let digest = Number.parseInt(keys.strings.get(digestKey) ?? '0', 16)
+  for (let at = 0; at < rest.length; at += 3) {
+    const [key = '', json = '', hash = ''] = rest.slice(at, at + 3)
+    digest ^= Number(keys.hget(hashes, key) ?? 0) ^ (json === '' ? 0 : Number(hash))
+    if (json === '') keys.hdel(hashes, key)
+    else keys.hset(hashes, key, hash)
+    keys.hset(docs, key, `${revision}|${json}`)
+    keys.zadd(changes, revision, key)
   }
+  keys.set(digestKey, (digest >>> 0).toString(16).padStart(8, '0'))
   return revision
 }
 

@@ -38,7 +38,7 @@ const LEDGER_SCRIPTS: Readonly<Record<string, (call: ScriptCall) => unknown>> = 
   'adopt-grants-1': adoptGrants,
 }
 const CONTROL_SCRIPTS: Readonly<Record<string, (call: Parameters<typeof publish>[0]) => unknown>> = {
-  'publish-3': publish,
+  'publish-6': publish,
   'lease-name-2': leaseName,
   'release-name-1': releaseName,
   'raise-fence-1': raiseFence,
@@ -103,6 +103,8 @@ export class RedisModel {
     switch (name) {
       case 'get':
         return keys.get(key, this.#now())
+      case 'mget':
+        return [key, ...rest].map((one) => keys.get(one, this.#now()))
       case 'set':
         return keys.set(key, first)
       case 'hget':
