@@ -5,7 +5,6 @@ import { CatalogStore } from './catalog-store.ts'
 import { connectStore, type Store } from './connection.ts'
 import { NameLease } from './name-lease.ts'
 import { type NodeInfo, Nodes } from './nodes.ts'
-import { Reservations } from './reservations.ts'
 
 let redis: Engine
 let store: Store
@@ -85,17 +84,6 @@ describe('leases on names', () => {
     await lease('a').release()
     expect(await lease('b').hold()).toBe(2)
   })
-})
-
-test('a seat is reserved once, and all of them can be read', async () => {
-  const seats = new Reservations(store)
-
-  expect([await seats.reserve(1, 7), await seats.reserve(1, 7), await seats.reserve(1, 8)]).toEqual([true, false, true])
-  expect([await seats.has(1, 7), await seats.has(1, 9), await seats.has(2, 7)]).toEqual([true, false, false])
-  expect(await seats.count(1)).toBe(2)
-  const uids: number[] = []
-  for await (const page of seats.stream(1)) uids.push(...page)
-  expect(uids.sort()).toEqual([7, 8])
 })
 
 describe('nodes', () => {

@@ -63,5 +63,10 @@ export {
   parseOrderRecord,
 } from './order-record.ts'
 export { PUSHES_MAX, type PushedStats, PushList, pushLoop, type TakenPushes } from './push-list.ts'
-export { Reservations } from './reservations.ts'
+export {
+  RESERVATIONS_MAX,
+  RESERVATIONS_PAGE,
+  Reservations,
+  type ReservationsHead,
+} from './reservations.ts'
 export { loadScript, runScript, type Script } from './script.ts'
