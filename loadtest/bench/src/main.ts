@@ -4,6 +4,7 @@ import { runCounter } from './counter.ts'
 import { runDecide } from './decide.ts'
 import { runEdge } from './edge.ts'
 import { runOrders } from './orders.ts'
+import { runPace } from './pace.ts'
 import type { BenchResult } from './result.ts'
 import { runSoldout } from './soldout.ts'
 import { runWire } from './wire.ts'
@@ -14,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   counter: runCounter,
   orders: runOrders,
   edge: runEdge,
+  pace: runPace,
   soldout: runSoldout,
 }
 
@@ -32,7 +34,9 @@ for (const [name, run] of Object.entries(BENCHES)) {
 process.exit(0)
 
 function line({ name, unit, value, baseline, ratio, runs, bytesPerOp }: BenchResult): string {
-  const number = (n: number) => Math.round(n).toLocaleString('en-US').padStart(12)
+  // Counts per second are whole; small figures keep a digit that says something.
+  const number = (n: number) =>
+    n.toLocaleString('en-US', { maximumFractionDigits: Math.abs(n) < 100 ? 2 : 0 }).padStart(12)
   const bytes = bytesPerOp === undefined ? '' : `  ${bytesPerOp.toFixed(2)} bytes/op`
   return `${name.padEnd(34)} ${number(value)} ${unit.padEnd(24)} baseline ${number(baseline)}  ratio ${ratio.toFixed(2)}  (${runs} runs)${bytes}`
 }

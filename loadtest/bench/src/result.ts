@@ -9,4 +9,6 @@ export interface BenchResult {
   runs: number
   /** Heap bytes per operation, where 0 is the goal. */
   bytesPerOp?: number
+  /** What was counted in each second, where that is the point. */
+  seconds?: number[]
 }
