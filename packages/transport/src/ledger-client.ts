@@ -29,6 +29,8 @@ export interface LedgerClientParts {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly random: Random
+  /** Makes the link; another one in a simulation. */
+  readonly dial?: typeof createDialer
 }
 
 /** The ledger did not answer; with TIMEOUT and LINK_LOST the call may have been done, so the caller repeats the same token. */
@@ -81,7 +83,7 @@ export class LedgerClient {
     this.#metrics = declare(parts.metrics, settings.role, this.#waiting, settings.callsMax)
     const mergeMax = Math.min(settings.mergeMax, LEDGER_ROWS_MAX)
     this.#batcher = new Batcher({ itemsMax: mergeMax, bytesMax: 262_144 }, { flush: () => this.#flush() })
-    this.dialer = createDialer(settings, {
+    this.dialer = (parts.dial ?? createDialer)(settings, {
       ...parts,
       onFrame: (_link: Link, kind: Kind, _correlation: number, body: Uint8Array) => {
         if (kind === KIND.reserveReply) this.#onReplies(body)

@@ -3,6 +3,7 @@
 import type { Mirror } from '@bigtap/catalog'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { KeyRing } from '@bigtap/token'
+import type { createDialer } from '@bigtap/transport'
 import { ActivityPages } from './activity-pages.ts'
 import { AnswerCounts } from './answer-counts.ts'
 import { App, type AppSettings } from './app.ts'
@@ -42,6 +43,9 @@ export interface LimiterParts {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly random: Random
+  /** Make the links to Middle, and the edge; others in a simulation. */
+  readonly dial?: typeof createDialer
+  readonly makeEdge?: typeof chooseEdge
 }
 
 /** A limiter. */
@@ -75,6 +79,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     metrics,
     clock,
     random,
+    ...(parts.dial === undefined ? {} : { dial: parts.dial }),
     onVerdict: (verdicts, row) => {
       const askId = verdicts.askId[row] ?? 0
       const opening = () => notStartedReply(mirror.activity(asks.activityOf(askId))?.opensAt ?? 0)
@@ -94,7 +99,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const { verifyIdToken } = parts
   const more = { pipeline, pages, seats, catalog: mirror, verifyIdToken, logger, asker: links, isTrusted, count }
   const app = new App(settings, { ...stages, ...more })
-  const edge = chooseEdge(
+  const edge = (parts.makeEdge ?? chooseEdge)(
     settings.edge,
     { host: settings.host, port: settings.port, bodyBytesMax: BODY_BYTES_MAX, bodyMsMax: BODY_MS_MAX },
     { logger, faults: EDGE_FAULTS, onExchange: app.onExchange, onError: (error) => logger.error({ error }, 'a bug') },

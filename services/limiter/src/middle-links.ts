@@ -27,6 +27,8 @@ export interface MiddleLinksParts {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly random: Random
+  /** Makes a link; another one in a simulation. */
+  readonly dial?: typeof createDialer
   onVerdict(verdicts: VerdictColumns, row: number): void
   onUnsent(askId: number): void
 }
@@ -105,8 +107,8 @@ export class MiddleLinks implements Asker {
 
   #dial(id: string, address: string): Node {
     const { nodeId, clusterSecret } = this.#settings
-    const { logger, metrics, clock, random } = this.#parts
-    const dialer = createDialer(
+    const { logger, metrics, clock, random, dial = createDialer } = this.#parts
+    const dialer = dial(
       { address, nodeId, role: 'limiter', clusterSecret, peerNodeId: id },
       { logger, metrics, clock, random, onFrame: (_link, kind, _correlation, body) => this.#onFrame(kind, body) },
     )
