@@ -3,21 +3,17 @@
 import {
   type ActivityDoc,
   type ActivityId,
-  activityKey,
+  DOCUMENT_BYTES_MAX,
   type Parsed,
-  parseActivityDoc,
-  parseSkuDoc,
-  parseSlotTableDoc,
-  parseStatusDoc,
   type SkuDoc,
   type SkuId,
-  SLOTS_KEY,
   type SlotTableDoc,
   type StatusDoc,
   skuKey,
   statusKey,
 } from '@bigtap/domain'
-import { hashText } from '@bigtap/kernel'
+import { documentHash } from '@bigtap/store'
+import { type GoodDocument, parseDocument } from './document-kinds.ts'
 
 /** What a front reads of the catalog. */
 export interface CatalogView {
@@ -36,6 +32,9 @@ export interface IncomingDocument {
   readonly key: string
   readonly revision: number
   readonly body: unknown
+  /** Of key and text, and the text's length; reckoned from the body when they are left out. */
+  readonly hash?: number
+  readonly bytes?: number
 }
 
 /** A document that failed its checks; the good one before it, if any, still stands. */
@@ -45,35 +44,51 @@ export interface RefusedDocument {
   readonly errors: readonly string[]
 }
 
-/** What became of a document. `ignored` is a kind of a newer version, or older than what is held. */
+/** What became of a document. `ignored`: older than what is held, or the same, or a kind of a newer version. */
 export type Applied = 'applied' | 'refused' | 'ignored'
 
 /** 100 activities of 400 SKUs, each with its status, are 80,100. One more than this is refused. */
 export const DOCUMENTS_MAX = 100_000
+/** Refusals that are remembered; the oldest is forgotten. */
+export const REFUSALS_MAX = 1_000
+/** Documents on trial at a time; one more is refused. */
+export const TRIALS_MAX = 64
 
-type Good =
-  | { kind: 'activity'; key: string; doc: ActivityDoc }
-  | { kind: 'sku'; key: string; doc: SkuDoc }
-  | { kind: 'status'; key: string; doc: StatusDoc }
-  | { kind: 'slots'; key: string; doc: SlotTableDoc }
+/**
+ * What is known of a key. `revision` and `newestHash` are those of the newest published version, also when that was refused;
+ * `hash` is that of what is applied, 0 when nothing is. `good` is what is applied, where its kind is known here.
+ */
+interface Entry {
+  revision: number
+  newestHash: number
+  hash: number
+  good: GoodDocument | undefined
+}
 
-/** The held documents. */
+/** The held documents. A trial lies over the published document of its key and is in no digest. */
 export class Documents implements CatalogView {
   revision = 0
-  readonly #held = new Map<string, { revision: number; hash: number }>()
+  readonly #entries = new Map<string, Entry>()
   readonly #refused = new Map<string, RefusedDocument>()
+  readonly #trials = new Map<string, { endsAt: number }>()
   readonly #activities = new Map<ActivityId, ActivityDoc>()
   readonly #skus = new Map<string, SkuDoc>()
   readonly #statuses = new Map<string, StatusDoc>()
   #slots: SlotTableDoc | undefined
   #digest = 0
+  #newestDigest = 0
 
   get digest(): string {
-    return (this.#digest >>> 0).toString(16).padStart(8, '0')
+    return toHex(this.#digest)
+  }
+
+  /** The digest that the published documents have, refused ones among them: what the catalog's own must be. */
+  get publishedDigest(): string {
+    return toHex(this.#newestDigest)
   }
 
   get size(): number {
-    return this.#held.size
+    return this.#entries.size
   }
 
   activities(): ReadonlyMap<ActivityId, ActivityDoc> {
@@ -101,82 +116,146 @@ export class Documents implements CatalogView {
     return [...this.#refused.values()]
   }
 
+  refusal(key: string): RefusedDocument | undefined {
+    return this.#refused.get(key)
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#entries.keys()
+  }
+
   /** The catalog began anew (Redis was emptied and filled again): revisions count from the start, documents stay. */
   forgetRevisions(): void {
     this.revision = 0
-    for (const held of this.#held.values()) held.revision = 0
+    for (const entry of this.#entries.values()) entry.revision = 0
   }
 
-  /** Applies one document, or refuses it whole. */
-  apply({ key, revision, body }: IncomingDocument): Applied {
-    const held = this.#held.get(key)
-    if (held !== undefined && held.revision > revision) return 'ignored'
+  /** Applies one published document, or refuses it whole. */
+  apply(incoming: IncomingDocument): Applied {
+    const { key, revision, body } = incoming
+    const entry = this.#entries.get(key)
+    if (entry !== undefined && entry.revision > revision) return 'ignored'
     if (body === null) return this.#remove(key)
-    const parsed = parseDocument(key, body)
-    if (parsed === undefined) return 'ignored'
-    const errors = parsed.ok ? this.#bounds(key) : parsed.errors
-    if (!parsed.ok || errors.length > 0) {
-      this.#refused.set(key, { key, revision, errors })
+    const hash = incoming.hash ?? documentHash(key, JSON.stringify(body) ?? '')
+    const wasTried = this.#trials.delete(key)
+    const isSame = entry !== undefined && entry.hash === hash && entry.newestHash === hash
+    if (isSame && !wasTried) {
+      entry.revision = revision
+      return 'ignored'
+    }
+    return this.#replace(incoming, hash, this.#check(incoming))
+  }
+
+  /** Lays a document over the published one until `endsAt`. The published one, when it comes, takes its place. */
+  try(incoming: IncomingDocument, endsAt: number): Applied {
+    const { key, body, revision } = incoming
+    const entry = this.#entries.get(key)
+    if (revision > 0 && entry !== undefined && entry.revision > revision) return 'ignored'
+    const checked = this.#check(incoming)
+    if (checked === undefined) return 'ignored'
+    const isFull = this.#trials.size >= TRIALS_MAX && !this.#trials.has(key)
+    const errors = checked.ok ? (isFull ? [`there are ${TRIALS_MAX} trials already`] : []) : checked.errors
+    if (!checked.ok || errors.length > 0) {
+      this.#refuse({ key, revision, errors })
       return 'refused'
     }
-    this.#refused.delete(key)
-    const { value } = parsed
-    if (value.kind === 'slots' && value.doc.epoch < (this.#slots?.epoch ?? 0)) return 'ignored'
-    const hash = hashText(`${key}=${JSON.stringify(value.doc)}`)
-    this.#digest ^= (held?.hash ?? 0) ^ hash
-    this.#held.set(key, { revision, hash })
-    this.#put(value)
+    if (entry?.hash === documentHash(key, JSON.stringify(body))) return this.endTrial(key) ? 'applied' : 'ignored'
+    this.#trials.set(key, { endsAt })
+    this.#put(checked.value)
     return 'applied'
   }
 
-  #bounds(key: string): string[] {
-    const isFull = this.#held.size >= DOCUMENTS_MAX && !this.#held.has(key)
-    return isFull ? [`there are ${DOCUMENTS_MAX} documents already`] : []
+  /** What is published holds again. Was there a trial? */
+  endTrial(key: string): boolean {
+    if (!this.#trials.delete(key)) return false
+    this.#restore(key)
+    return true
   }
 
-  #put({ kind, key, doc }: Good): void {
+  /** Ends the trials that are over, and returns their keys. */
+  endTrials(now: number): string[] {
+    return [...this.#trials].filter(([key, { endsAt }]) => endsAt <= now && this.endTrial(key)).map(([key]) => key)
+  }
+
+  #replace({ key, revision }: IncomingDocument, hash: number, checked: Parsed<GoodDocument> | undefined): Applied {
+    const isFull = this.#entries.size >= DOCUMENTS_MAX && !this.#entries.has(key)
+    const errors = isFull ? [`there are ${DOCUMENTS_MAX} documents already`] : checked?.ok === false ? checked.errors : []
+    const entry = this.#entries.get(key) ?? { revision, newestHash: 0, hash: 0, good: undefined }
+    if (!isFull) this.#note(key, entry, revision, hash)
+    if (errors.length > 0) {
+      this.#refuse({ key, revision, errors })
+      this.#restore(key) // a trial that lay over it has ended
+      return 'refused'
+    }
+    this.#refused.delete(key)
+    this.#digest ^= entry.hash ^ hash
+    entry.hash = hash
+    entry.good = checked?.ok === true ? checked.value : undefined
+    if (entry.good === undefined) return 'ignored'
+    this.#put(entry.good)
+    return 'applied'
+  }
+
+  #note(key: string, entry: Entry, revision: number, hash: number): void {
+    this.#newestDigest ^= entry.newestHash ^ hash
+    entry.newestHash = hash
+    entry.revision = revision
+    this.#entries.set(key, entry)
+  }
+
+  #check({ key, body, bytes }: IncomingDocument): Parsed<GoodDocument> | undefined {
+    if (bytes !== undefined && bytes > DOCUMENT_BYTES_MAX) {
+      return { ok: false, errors: [`document has ${bytes} bytes, exceeds ${DOCUMENT_BYTES_MAX}`] }
+    }
+    const parsed = parseDocument(key, body)
+    if (parsed?.ok !== true || parsed.value.kind !== 'slots') return parsed
+    const { epoch } = parsed.value.doc
+    const held = this.#slots?.epoch ?? 0
+    return epoch < held ? { ok: false, errors: [`slot table of epoch ${epoch} is older than ${held}`] } : parsed
+  }
+
+  #refuse(refused: RefusedDocument): void {
+    this.#refused.delete(refused.key)
+    const [oldest] = this.#refused.keys()
+    if (oldest !== undefined && this.#refused.size >= REFUSALS_MAX) this.#refused.delete(oldest)
+    this.#refused.set(refused.key, refused)
+  }
+
+  #put({ kind, key, doc }: GoodDocument): void {
     if (kind === 'activity') this.#activities.set(doc.id, doc)
     else if (kind === 'sku') this.#skus.set(key, doc)
     else if (kind === 'status') this.#statuses.set(key, doc)
     else this.#slots = doc
   }
 
+  #restore(key: string): void {
+    const good = this.#entries.get(key)?.good
+    if (good === undefined) this.#take(key)
+    else this.#put(good)
+  }
+
   #remove(key: string): Applied {
-    const held = this.#held.get(key)
+    const entry = this.#entries.get(key)
+    const wasTried = this.#trials.delete(key)
     this.#refused.delete(key)
-    if (held === undefined) return 'ignored'
-    this.#digest ^= held.hash
-    this.#held.delete(key)
-    this.#skus.delete(key)
-    this.#statuses.delete(key)
-    if (key === SLOTS_KEY) this.#slots = undefined
-    if (key.startsWith('activity:')) this.#activities.delete(Number(key.slice('activity:'.length)))
+    if (entry === undefined && !wasTried) return 'ignored'
+    if (entry !== undefined) {
+      this.#digest ^= entry.hash
+      this.#newestDigest ^= entry.newestHash
+      this.#entries.delete(key)
+    }
+    this.#take(key)
     return 'applied'
   }
+
+  #take(key: string): void {
+    this.#skus.delete(key)
+    this.#statuses.delete(key)
+    if (key === 'slots') this.#slots = undefined
+    if (key.startsWith('activity:')) this.#activities.delete(Number(key.slice('activity:'.length)))
+  }
 }
 
-/** Reads a document by the kind that its key names; undefined for a kind that is not known here. */
-function parseDocument(key: string, body: unknown): Parsed<Good> | undefined {
-  const [kind] = key.split(':', 1)
-  if (kind === 'activity') {
-    return named(key, parseActivityDoc(body), 'activity', (doc) => activityKey(doc.id))
-  }
-  if (kind === 'sku') return named(key, parseSkuDoc(body), 'sku', (doc) => skuKey(doc.activityId, doc.id))
-  if (kind === 'status') {
-    return named(key, parseStatusDoc(body), 'status', (doc) => statusKey(doc.activityId, doc.skuId))
-  }
-  return key === SLOTS_KEY ? named(key, parseSlotTableDoc(body), 'slots', () => SLOTS_KEY) : undefined
-}
-
-/** A document whose own ids do not match its key is refused: it would replace another. */
-function named<Kind extends Good['kind'], Doc>(
-  key: string,
-  parsed: Parsed<Doc>,
-  kind: Kind,
-  keyOf: (doc: Doc) => string,
-): Parsed<Good> {
-  if (!parsed.ok) return parsed
-  const own = keyOf(parsed.value)
-  if (own !== key) return { ok: false, errors: [`document of ${own} stands under ${key}`] }
-  return { ok: true, value: { kind, key, doc: parsed.value } as unknown as Good }
+function toHex(digest: number): string {
+  return (digest >>> 0).toString(16).padStart(8, '0')
 }

@@ -1,6 +1,6 @@
 /** A front's mirror of the live catalog: asks for the revision, pulls what changed, keeps the last good state. */
 
-import type { ActivityDoc, ActivityId, SkuDoc, SkuId, SlotTableDoc, StatusDoc } from '@bigtap/domain'
+import type { ActivityDoc, ActivityId, PressureDoc, SkuDoc, SkuId, SlotTableDoc, StatusDoc } from '@bigtap/domain'
 import type { Clock, Counter, Logger, Metrics } from '@bigtap/kernel'
 import { type CatalogView, Documents, type IncomingDocument, type RefusedDocument } from './documents.ts'
 
@@ -100,6 +100,10 @@ export class Mirror implements CatalogView {
 
   slotTable(): SlotTableDoc | undefined {
     return this.#documents.slotTable()
+  }
+
+  pressure(): PressureDoc | undefined {
+    return this.#documents.pressure()
   }
 
   /** Adds a listener. */

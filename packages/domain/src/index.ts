@@ -72,6 +72,7 @@ export {
   type PolicyWhen,
   parsePolicyPlan,
 } from './policy-plan.ts'
+export { NO_PRESSURE, PRESSURE_FACTOR_MIN, PRESSURE_KEY, type PressureDoc, parsePressureDoc } from './pressure.ts'
 export { evaluateRule, type RuleQuestion } from './purchase-rule.ts'
 export {
   paceOf,

@@ -62,6 +62,13 @@ export {
   parseEventLine,
   parseOrderRecord,
 } from './order-record.ts'
+export {
+  type HeardPressure,
+  PRESSURE_KEPT_MS,
+  PRESSURE_NODES_MAX,
+  PressureBoard,
+  type PressureReport,
+} from './pressure-board.ts'
 export { PUSHES_MAX, type PushedStats, PushList, pushLoop, type TakenPushes } from './push-list.ts'
 export {
   RESERVATIONS_MAX,
