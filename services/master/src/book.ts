@@ -2,11 +2,15 @@
 
 import type { ActivityRow, SkuRow } from '@bigtap/db'
 import type { ActivityDoc, ActivityStage, ActivityState, SkuDoc, StatusDoc } from '@bigtap/domain'
+import { type PlannedPolicy, planOf, policyInForce } from './core/policy-keeper.ts'
 
 /** One sale. `state` runs ahead of `storedState` while it could not be stored. */
 export interface Sale {
   activity: ActivityDoc
+  /** Their documents, each with the policy in force. */
   skus: Map<number, SkuDoc>
+  /** Base policy, plan and trigger in force of each SKU. */
+  plans: Map<number, PlannedPolicy>
   storedState: ActivityState
   storedRevision: number
   /** Of the newest documents; 0 while they are not published. */
@@ -30,10 +34,13 @@ export class Book {
   put(row: ActivityRow, skuRows: readonly SkuRow[], now: number): Sale {
     const known = this.sales.get(row.id)
     const stored = toActivityDoc(row, known?.activity.stage ?? STAGE_OF[row.state])
-    const skus = new Map(skuRows.map((sku) => [sku.id, toSkuDoc(sku)]))
+    const plans = new Map(
+      skuRows.map(({ id, policy, policyPlan }) => [id, planOf(policy, policyPlan, known?.plans.get(id))]),
+    )
+    const skus = new Map(skuRows.map((sku) => [sku.id, toSkuDoc(sku, plans.get(sku.id))]))
     const skuIds = [...skus.keys()]
     if (known === undefined) {
-      const sale = newSale({ ...stored, skuIds }, skus, row.revision, now)
+      const sale = newSale({ ...stored, skuIds }, { skus, plans }, row.revision, now)
       this.sales.set(row.id, sale)
       return sale
     }
@@ -44,6 +51,7 @@ export class Book {
     }
     known.activity = { ...stored, skuIds, state: isAhead ? known.activity.state : row.state }
     known.skus = skus
+    known.plans = plans
     known.storedState = row.state
     return known
   }
@@ -71,10 +79,16 @@ export function moveTo(sale: Sale, state: ActivityState, now: number): void {
   sale.waitingFor = []
 }
 
-function newSale(activity: ActivityDoc, skus: Map<number, SkuDoc>, revision: number, now: number): Sale {
+function newSale(
+  activity: ActivityDoc,
+  { skus, plans }: Pick<Sale, 'skus' | 'plans'>,
+  revision: number,
+  now: number,
+): Sale {
   return {
     activity,
     skus,
+    plans,
     storedState: activity.state,
     storedRevision: revision,
     revision: 0,
@@ -99,7 +113,8 @@ function toActivityDoc(row: ActivityRow, stage: ActivityStage): ActivityDoc {
   return { id, title, state, stage, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits }
 }
 
-function toSkuDoc(row: SkuRow): SkuDoc {
-  const { id, activityId, title, priceCents, currency, imageUrl, stock, limitPerBuyer, policy, paused } = row
+function toSkuDoc(row: SkuRow, planned: PlannedPolicy | undefined): SkuDoc {
+  const { id, activityId, title, priceCents, currency, imageUrl, stock, limitPerBuyer, paused } = row
+  const policy = planned === undefined ? row.policy : policyInForce(planned)
   return { id, activityId, title, priceCents, currency, imageUrl, stock, limitPerBuyer, policy, paused }
 }
