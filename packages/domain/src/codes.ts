@@ -14,6 +14,7 @@ export const VERDICT = {
   unknownSku: 10,
   overloaded: 11,
   notOwner: 12,
+  moving: 13,
 } as const
 /** One of Middle's verdicts. */
 export type VerdictCode = (typeof VERDICT)[keyof typeof VERDICT]

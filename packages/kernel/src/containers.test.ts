@@ -76,6 +76,26 @@ describe('uid table', () => {
     )
   })
 
+  test('a uid that is deleted is gone, and all others are still found', () => {
+    const step = fc.tuple(fc.integer({ min: 1, max: 60 }), fc.boolean())
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+        const table = new UidTable({ entriesMax: 1_000, entriesAtStart: 2 })
+        const model = new Map<number, number>()
+        for (const [index, [uid, isDeleted]] of steps.entries()) {
+          if (isDeleted) expect(table.delete(uid)).toBe(model.delete(uid))
+          else {
+            table.set(uid, index)
+            model.set(uid, index)
+          }
+        }
+        for (let uid = 1; uid <= 60; uid++) expect(table.get(uid)).toBe(model.get(uid) ?? -1)
+        expect(table.size).toBe(model.size)
+      }),
+      { seed: 3 },
+    )
+  })
+
   test('at its limit it refuses new uids and still knows the old ones', () => {
     const table = new UidTable({ entriesMax: 3 })
     expect([1, 2, 3, 4].map((uid) => table.set(uid, uid))).toEqual([true, true, true, false])

@@ -6,7 +6,8 @@ const VALUE_MAX = 0x7fff_ffff
 
 /**
  * Map from uid to a value of 31 bits, open addressing with linear probing over typed arrays; a uid of 0 marks an empty
- * place. A lookup allocates nothing. It doubles up to `entriesMax`, then refuses; entries are never removed one by one.
+ * place. A lookup allocates nothing. It doubles up to `entriesMax`, then refuses. An entry that is deleted leaves no mark:
+ * those behind it that would no longer be found move up.
  *
  * ```
  *   uids    [ 0 | 71 | 9 |  0 | 12 ]      hash(9) points at 71's place, so 9 lies behind it
@@ -58,6 +59,26 @@ export class UidTable {
     }
     this.#uids[place] = uid
     this.#values[place] = value
+    return true
+  }
+
+  /** Forgets one entry; false when there is none. */
+  delete(uid: number): boolean {
+    if (!(uid >= 1)) return false
+    let hole = this.#placeOf(uid)
+    if (this.#uids[hole] === 0) return false
+    this.#size--
+    for (let place = (hole + 1) & this.#mask; ; place = (place + 1) & this.#mask) {
+      const other = this.#uids[place] ?? 0
+      if (other === 0) break
+      // How far the other lies from where it belongs: at least as far as the hole, and it may fill it.
+      const away = (place - (hashUid(other) & this.#mask)) & this.#mask
+      if (away < ((place - hole) & this.#mask)) continue
+      this.#uids[hole] = other
+      this.#values[hole] = this.#values[place] ?? 0
+      hole = place
+    }
+    this.#uids[hole] = 0
     return true
   }
 

@@ -1,12 +1,14 @@
 -- A Middle node puts back what it granted, after Redis lost it. ARGV: guard, node, fence, then as grant-1.
--- Returns for each: 1 put back or known, 0 no place left for it.
+-- Returns for each: 1 put back or known, 0 no place left for it, -1 the slot is not the caller's.
 local replies = {}
 for at = 4, #ARGV, 6 do
   local id, quantity, slot = ARGV[at + 3], tonumber(ARGV[at + 4]), ARGV[at + 2]
   local member = ARGV[at] .. '|' .. id .. '|' .. ARGV[at + 4]
   local figures = sku(id)
   local reply = 1
-  if not redis.call('ZSCORE', TOKENS, member) then
+  if redis.call('ZSCORE', TOKENS, member) then reply = 1
+  elseif not isOwned(slot) then reply = -1
+  else
     local isOrder = redis.call('HEXISTS', ORDERS, 'o' .. ARGV[at]) == 1
     local isAlive = tonumber(ARGV[at + 5]) >= now
     if not isOrder and isAlive and figures then

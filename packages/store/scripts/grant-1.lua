@@ -1,6 +1,7 @@
 -- Writes grants before they are answered: leased-1 outstanding+1, the token, the log of the buyer's slot.
 -- A repeat of the same token id changes nothing and is granted again.
--- ARGV: guard, node, fence, then for each: token id, uid, slot, sku, quantity, expiresAt. Returns for each 1 or 0.
+-- ARGV: guard, node, fence, then for each: token id, uid, slot, sku, quantity, expiresAt.
+-- Returns for each: 1 written, 0 no leased place for it, -1 the slot is not the caller's.
 local replies = {}
 local held = {}
 for at = 4, #ARGV, 6 do
@@ -10,6 +11,7 @@ for at = 4, #ARGV, 6 do
   held[id] = held[id] or tonumber(redis.call('HGET', LEASE, id) or 0)
   local reply = 0
   if redis.call('ZSCORE', TOKENS, member) or redis.call('HEXISTS', ORDERS, 'o' .. ARGV[at]) == 1 then reply = 1
+  elseif not isOwned(ARGV[at + 2]) then reply = -1
   elseif figures and held[id] >= quantity then
     held[id] = held[id] - quantity
     redis.call('HSET', LEASE, id, whole(held[id]))

@@ -27,6 +27,12 @@ export interface Grant {
 /** What a replayed grant has become: `gone` ran out unused, or its order was given back. */
 export type GrantState = 'outstanding' | 'redeemed' | 'gone'
 
+/** What became of a grant's write: no leased place for it, or its slot belongs to another node. */
+export type GrantOutcome = 'written' | 'placeless' | 'foreign'
+
+/** What became of a claim of a slot; `kept`: this very process has owned it all the while, its log holds nothing new. */
+export type SlotClaim = 'refused' | 'taken' | 'kept'
+
 /** A wish for places of one SKU; `pacePerSecond` null is no pace. */
 export interface LeaseWish {
   readonly skuId: number
@@ -50,10 +56,12 @@ const FENCED = ['prelude', 'guarded', 'fenced']
 const SCRIPTS = {
   claim: loadScript('claim-1', ['prelude', 'guarded', 'leases']),
   lease: loadScript('lease-1', FENCED),
-  grant: loadScript('grant-1', FENCED),
-  adopt: loadScript('adopt-grants-1', FENCED),
+  claimSlots: loadScript('claim-slots-1', FENCED),
+  grant: loadScript('grant-1', [...FENCED, 'owned']),
+  adopt: loadScript('adopt-grants-1', [...FENCED, 'owned']),
 }
 const REPLAY_CHUNK = 64
+const SLOT_CLAIMS: readonly SlotClaim[] = ['refused', 'taken', 'kept']
 
 /** Middle's side of the ledger. Faults as the ledger's, and STALE_FENCE: a newer process has claimed this node's name. */
 export class GrantLog {
@@ -70,6 +78,16 @@ export class GrantLog {
     return Number(await this.#run(activityId, SCRIPTS.claim, [nodeId]))
   }
 
+  /**
+   * Takes the slots that table `epoch` gives to the node, for this activity. What others wrote before stands in the logs
+   * (replay them), what they try later is refused. `heldFence` is the fence that this process had before `who.fence`.
+   */
+  async claimSlots(who: Claimant, slots: readonly number[], epoch: number, heldFence = 0): Promise<SlotClaim[]> {
+    const args = [who.nodeId, who.fence, heldFence, epoch, ...slots]
+    const replies = (await this.#run(who.activityId, SCRIPTS.claimSlots, args)) as number[]
+    return slots.map((_, index) => SLOT_CLAIMS[Number(replies[index])] ?? 'refused')
+  }
+
   /** Leases, gives back and renews in one step. */
   async lease(who: Claimant, wishes: readonly LeaseWish[]): Promise<Map<number, Leased | undefined>> {
     const args: (string | number)[] = [who.nodeId, who.fence, LEASE_MS, PACE_BURST_MS]
@@ -78,16 +96,16 @@ export class GrantLog {
     return new Map(wishes.map(({ skuId }, index) => [skuId, leasedOf(replies[index] ?? [])]))
   }
 
-  /** Writes grants; false for one that the node's lease does not cover. A repeat with the same token id is safe. */
-  async grant(who: Claimant, grants: readonly Grant[]): Promise<boolean[]> {
+  /** Writes grants of slots that the node has claimed. A repeat with the same token id is safe. */
+  async grant(who: Claimant, grants: readonly Grant[]): Promise<GrantOutcome[]> {
     const replies = (await this.#run(who.activityId, SCRIPTS.grant, grantArgs(who, grants))) as number[]
-    return grants.map((_, index) => Number(replies[index]) === 1)
+    return grants.map((_, index) => outcomeOf(replies[index]))
   }
 
-  /** Puts grants back after Redis lost them; false where no place is left for one. */
-  async adopt(who: Claimant, grants: readonly Grant[]): Promise<boolean[]> {
+  /** Puts grants back after Redis lost them; `placeless` where no place is left for one. */
+  async adopt(who: Claimant, grants: readonly Grant[]): Promise<GrantOutcome[]> {
     const replies = (await this.#run(who.activityId, SCRIPTS.adopt, grantArgs(who, grants))) as number[]
-    return grants.map((_, index) => Number(replies[index]) === 1)
+    return grants.map((_, index) => outcomeOf(replies[index]))
   }
 
   /** All grants of the given slots with what became of them. */
@@ -145,6 +163,11 @@ function grantArgs(who: Claimant, grants: readonly Grant[]): (string | number)[]
   for (const { tokenId, uid, slot, skuId, quantity, expiresAt } of grants)
     args.push(tokenId, uid, slot, skuId, quantity, expiresAt)
   return args
+}
+
+function outcomeOf(reply: number | undefined): GrantOutcome {
+  if (Number(reply) === 1) return 'written'
+  return Number(reply) === -1 ? 'foreign' : 'placeless'
 }
 
 function memberOf({ tokenId, skuId, quantity }: Grant): string {

@@ -1,9 +1,9 @@
 import { checkInvariants, NO_FIGURES } from '@bigtap/domain'
-import { nullLogger, slotOf } from '@bigtap/kernel'
+import { nullLogger, SLOT_COUNT, slotOf } from '@bigtap/kernel'
 import { type Engine, SeededRandom, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connectStore, type Store } from './connection.ts'
-import { GrantLog } from './grant-log.ts'
+import { type Claimant, GrantLog } from './grant-log.ts'
 import { rootKey } from './guards.ts'
 import { LEDGER_OUTCOME, Ledger, type LedgerSku, type Reservation, TOKEN_GRACE_MS } from './ledger.ts'
 import type { LedgerOrder } from './order-record.ts'
@@ -50,6 +50,15 @@ afterAll(async () => {
 async function open(skus: LedgerSku[] = [sku()], rule: Parameters<Ledger['open']>[1] = 'once-per-product') {
   activity++
   await ledger.open(activity, rule, skus)
+}
+
+const ALL_SLOTS = [...Array(SLOT_COUNT).keys()]
+
+/** A node that owns all slots by table `epoch`. */
+async function owner(nodeId: string, epoch = 1): Promise<Claimant> {
+  const who = { activityId: activity, nodeId, fence: await log.claim(activity, nodeId) }
+  await log.claimSlots(who, ALL_SLOTS, epoch)
+  return who
 }
 
 describe('reserve', () => {
@@ -160,13 +169,13 @@ describe('stock and quota', () => {
 
   test('a node grants only what it has leased, and a grant is written once', async () => {
     await open()
-    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    const who = await owner('m1')
     const grant = (n: number) => ({ ...want(n), slot: slotOf(n) })
     await log.lease(who, [{ skuId: 1, want: 2, giveBack: 0, pacePerSecond: null }])
 
     const granted = await log.grant(who, [grant(1), grant(2), grant(3), grant(1)])
 
-    expect(granted).toEqual([true, true, false, true])
+    expect(granted).toEqual(['written', 'written', 'placeless', 'written'])
     expect(await figures()).toMatchObject({ pool: 8, leased: 0, outstanding: 2 })
     const replayed = await log.replay(activity, [slotOf(1), slotOf(2), slotOf(3)])
     expect(replayed.map(({ grant: { uid }, state }) => [uid, state]).sort()).toEqual([
@@ -177,7 +186,7 @@ describe('stock and quota', () => {
 
   test('an older process of the same node is refused, and its lease goes back', async () => {
     await open()
-    const old = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    const old = await owner('m1')
     await log.lease(old, [{ skuId: 1, want: 5, giveBack: 0, pacePerSecond: null }])
     await log.claim(activity, 'm1')
 
@@ -187,7 +196,7 @@ describe('stock and quota', () => {
 
   test('leases of a node that is gone come back to the pool', async () => {
     await open()
-    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    const who = await owner('m1')
     await log.lease(who, [{ skuId: 1, want: 5, giveBack: 0, pacePerSecond: null }])
 
     await waitFor('the lease to run out', async () => (await ledger.sweep(activity, 10)).leases, 4_000)
@@ -197,7 +206,7 @@ describe('stock and quota', () => {
 
   test('a token that is never redeemed gives its place back, and only after the cart would take it no more', async () => {
     await open()
-    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    const who = await owner('m1')
     await log.lease(who, [{ skuId: 1, want: 1, giveBack: 1, pacePerSecond: null }])
     const expiresAt = Date.now() + 100
     await log.grant(who, [{ ...want(1, { expiresAt }), slot: slotOf(1) }])
@@ -255,7 +264,7 @@ test('whatever is done in whatever order, the invariants hold after every step',
   await open([sku({ stock: 20, limitPerBuyer: 2, holdSeconds: 0.02 }), sku({ skuId: 2, stock: 5 })])
   const random = new SeededRandom(42)
   const pick = (count: number) => Math.floor(random.next() * count)
-  let fence = await log.claim(activity, 'm1')
+  let { fence } = await owner('m1')
   for (let step = 0; step < 600; step++) {
     const n = 1 + pick(40)
     const skuId = 1 + pick(2)
@@ -301,6 +310,72 @@ async function expectInvariants(step: string, limits: Record<number, number>) {
   }
 }
 
+describe('ownership of slots', () => {
+  const slot = slotOf(7)
+  const grant = (n: number) => ({ ...want(n, { uid: 7 }), slot })
+  const places = [{ skuId: 1, want: 3, giveBack: 0, pacePerSecond: null }]
+
+  test('the old owner writes nothing once the new one has claimed, and the new one sees all from before', async () => {
+    await open()
+    const before = await owner('m1')
+    await log.lease(before, places)
+    await log.grant(before, [grant(1)])
+    const after = await owner('m2', 2)
+    await log.lease(after, places)
+
+    expect(await log.grant(before, [grant(2)])).toEqual(['foreign'])
+    expect(await log.adopt(before, [grant(2)])).toEqual(['foreign'])
+    expect((await log.replay(activity, [slot])).map((found) => found.grant.tokenId)).toEqual([tokenId(1)])
+    expect(await log.grant(after, [grant(3)])).toEqual(['written'])
+    expect(await figures()).toMatchObject({ outstanding: 2, leased: 4, pool: 4 })
+  })
+
+  test('a write that is repeated after the slot has moved still says that it stands', async () => {
+    await open()
+    const before = await owner('m1')
+    await log.lease(before, places)
+    await log.grant(before, [grant(1)])
+    await owner('m2', 2)
+
+    expect(await log.grant(before, [grant(1)])).toEqual(['written'])
+    expect(await figures()).toMatchObject({ outstanding: 1 })
+  })
+
+  test('an older table, or another one of the same epoch, takes nothing back', async () => {
+    await open()
+    const before = await owner('m1', 4)
+    await owner('m2', 5)
+
+    expect(await log.claimSlots(before, [slot], 4)).toEqual(['refused'])
+    expect(await log.claimSlots(before, [slot], 5)).toEqual(['refused'])
+    expect(await log.claimSlots(before, [slot, 0], 6)).toEqual(['taken', 'taken'])
+  })
+
+  test('a process that has owned a slot all the while keeps it; a new one of the same name must replay', async () => {
+    await open()
+    const first = await owner('m1')
+    expect(await log.claimSlots(first, [slot], 2)).toEqual(['kept'])
+
+    const again = { ...first, fence: await log.claim(activity, 'm1') }
+    expect(await log.claimSlots(again, [slot], 2, first.fence)).toEqual(['kept'])
+    await expect(log.claimSlots(first, [slot], 3)).rejects.toMatchObject({ code: 'STALE_FENCE' })
+
+    const restarted = { ...first, fence: await log.claim(activity, 'm1') }
+    expect(await log.claimSlots(restarted, [slot], 1)).toEqual(['taken'])
+    const other = { ...first, nodeId: 'm2', fence: await log.claim(activity, 'm2') }
+    expect(await log.claimSlots(other, [slot], 2)).toEqual(['refused']) // the older table lowered nothing
+  })
+
+  test('a slot that nobody has claimed takes no grant', async () => {
+    await open()
+    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    await log.lease(who, places)
+
+    expect(await log.grant(who, [grant(1)])).toEqual(['foreign'])
+    expect(await log.claimSlots(who, [], 1)).toEqual([])
+  })
+})
+
 describe('rebuild', () => {
   const order = (n: number, change: Partial<LedgerOrder> = {}): LedgerOrder => ({
     ...{ orderId: `o${tokenId(n)}`, state: 'held', skuId: 1, uid: n, quantity: 1, priceCents: 100 },
@@ -309,7 +384,7 @@ describe('rebuild', () => {
 
   test('orders come back although all places are leased or granted to others', async () => {
     await open([sku({ stock: 2 })])
-    const who = { activityId: activity, nodeId: 'm1', fence: await log.claim(activity, 'm1') }
+    const who = await owner('m1')
     await log.lease(who, [{ skuId: 1, want: 2, giveBack: 0, pacePerSecond: null }])
     await log.grant(who, [{ ...want(9), slot: slotOf(9) }])
 

@@ -1,20 +1,22 @@
 import type { ActivityDoc, Figures, SkuDoc } from '@bigtap/domain'
-import { type Clock, type Logger, type Random, SLOT_COUNT, slotOf } from '@bigtap/kernel'
+import { type Clock, type Logger, type Random, slotOf } from '@bigtap/kernel'
 import type { Claimant, Grant, GrantLog, LeaseWish } from '@bigtap/store'
+import { ActivitySlots } from './activity-slots.ts'
 import { RECORD } from './core/buyer-records.ts'
-import { type Decider, SLOT } from './core/decide.ts'
-import { applyLease, dropDoubts, takeOver, type WriteResult } from './core/grants.ts'
-import { planLease, smoothDemand } from './core/lease-plan.ts'
+import type { Decider } from './core/decide.ts'
+import { applyLease, type WriteResult } from './core/grants.ts'
+import { type LeaseAnswer, planLease, smoothDemand } from './core/lease-plan.ts'
 import { stepRelease } from './core/release.ts'
 import { GRANTS_PER_CALL_MAX, GrantWriter, isNotDone } from './grant-writer.ts'
 
 /**
  * ```
- *   waiting ──ledger there──► recovering ──claimed, put back, replayed──► serving ──fault──► recovering
+ *   waiting ──ledger there──► recovering ──name claimed, grants put back──► serving ──fault──► waiting
  *      ▲                          │ failed: again in 100 ms                  │
  *      └──────────────────────────┴─────────────── stop ◄───────────────────┘
  * ```
- * Only `serving` grants; in the other states asks of a SKU that is on sale are answered `unavailable`.
+ * Only `serving` grants, and only in slots that are claimed and replayed (ActivitySlots); in the other states asks of a SKU
+ * that is on sale are answered `unavailable`.
  */
 export type KeeperState = 'waiting' | 'recovering' | 'serving' | 'stopped'
 
@@ -38,28 +40,28 @@ interface KeptSku {
 
 const HEARTBEAT_MS = 500
 const TOKEN_BYTES = 16
-const RECOVER_EVERY_MS = 100
+const RETRY_EVERY_MS = 100
 /** A lease runs 1.5 s in the ledger; ours ends earlier, so that the ledger never takes back what we still grant from. */
 const LEASE_TRUST_MS = 1_200
 /** Shortest time between two lease calls that empty leases ask for. */
 const HUNGRY_EVERY_MS = 5
 
-/** One activity at this node: its claim, replay, leases, release machines and grants. */
+/** One activity at this node: its claim, slots, leases, release machines and grants. */
 export class ActivityKeeper {
   readonly activityId: number
-  readonly grantsPerSlot = new Uint32Array(SLOT_COUNT)
+  readonly slots: ActivitySlots
   readonly skus = new Map<number, KeptSku>()
+  /** Nodes that own slots; and does this one? */
   nodes = 1
+  hasSlots = false
   #doc: ActivityDoc
   #state: KeeperState = 'waiting'
   #fence: number | undefined
-  /** Is there more to replay than the slots of grants in doubt? At first, and when slots came. */
-  #mustReplayAll = true
   /** May Redis have lost what we granted? */
   #mustAdopt = false
   #isLeasing = false
   #leasedAt = 0
-  #recoverAt = 0
+  #retryAt = 0
   #lastFault = ''
   readonly #parts: KeeperParts
   readonly #writer: GrantWriter
@@ -68,6 +70,7 @@ export class ActivityKeeper {
     this.activityId = doc.id
     this.#doc = doc
     this.#parts = parts
+    this.slots = new ActivitySlots({ ...parts, activityId: doc.id, skuOf: (skuId) => this.skus.get(skuId)?.sku })
     this.#writer = new GrantWriter({
       decider: parts.decider,
       log: parts.log,
@@ -87,22 +90,30 @@ export class ActivityKeeper {
     return this.#doc.state !== 'scheduled'
   }
 
+  /** Serving, in all slots that the table gives us? */
+  get isServing(): boolean {
+    return this.#state === 'serving' && this.slots.isComplete
+  }
+
   get isIdle(): boolean {
     return this.#writer.underWay === 0
   }
 
   get grantedTotal(): number {
-    return this.grantsPerSlot.reduce((sum, count) => sum + count, 0)
+    return this.slots.grants.reduce((sum, count) => sum + count, 0)
   }
 
   /** Takes the newest documents; they hold from this moment. */
   configure(doc: ActivityDoc, skus: readonly { sku: number; doc: SkuDoc }[]): void {
+    const table = this.#parts.decider.skus
     this.#doc = doc
     for (const { sku, doc: skuDoc } of skus) {
       const kept = this.skus.get(skuDoc.id)
       if (kept === undefined) this.skus.set(skuDoc.id, { sku, doc: skuDoc, figures: undefined, demand: 0 })
       else kept.doc = skuDoc
-      this.#parts.decider.skus.isServing[sku] = this.#state === 'serving' ? 1 : 0
+      table.slots[sku] = this.slots.states
+      table.isServing[sku] = this.#state === 'serving' ? 1 : 0
+      this.slots.welcome(skuDoc.id)
     }
     this.#stepReleases()
   }
@@ -118,10 +129,10 @@ export class ActivityKeeper {
     this.#writer.add(record)
   }
 
-  /** Slots came to this node: what stands in their logs must be known before anything is granted. */
-  recover(): void {
-    this.#mustReplayAll = true
-    if (this.#state === 'serving') this.#leave('waiting')
+  /** Takes over what the slot table of `epoch` gives this node; the other slots go on meanwhile. */
+  applySlots(epoch: number): void {
+    this.slots.apply(epoch)
+    void this.#takeSlots()
   }
 
   /** Each 50 ms. */
@@ -133,8 +144,11 @@ export class ActivityKeeper {
     }
     this.#stepReleases()
     for (const { sku } of this.skus.values()) this.#parts.decider.skus.wanting[sku] = 0
-    if (this.#state === 'serving') void this.#lease(now - this.#leasedAt >= HEARTBEAT_MS)
-    else if (this.#state === 'waiting' && this.hasLedger && now >= this.#recoverAt) void this.#recover()
+    const mayRetry = now >= this.#retryAt
+    if (this.#state === 'serving') {
+      void this.#lease(now - this.#leasedAt >= HEARTBEAT_MS)
+      if (mayRetry && !this.slots.isComplete) void this.#takeSlots()
+    } else if (this.#state === 'waiting' && this.hasLedger && mayRetry) void this.#recover()
   }
 
   /** An open SKU's lease ran empty: do not wait for the tick, unless a pace or an empty pool says that it is no use. */
@@ -160,62 +174,39 @@ export class ActivityKeeper {
   }
 
   async #recover(): Promise<void> {
-    const { decider, log, logger, nodeId } = this.#parts
-    const isReplayingAll = this.#mustReplayAll
+    const { log, nodeId, logger } = this.#parts
     this.#state = 'recovering'
     try {
       if (!this.isIdle) throw new Error('writes of the earlier claim are under way')
       this.#fence = await log.claim(this.activityId, nodeId)
       const who = { activityId: this.activityId, nodeId, fence: this.#fence }
-      if (this.#mustAdopt) await this.#adopt(who)
-      const slots = this.#slotsToReplay()
-      this.#mustReplayAll = false
-      const found = await log.replay(this.activityId, slots)
-      decider.now = this.#parts.clock.now()
-      const lost = this.#takeOver(found)
-      const dropped = dropDoubts(decider, (sku) => decider.skus.activityId[sku] === this.activityId)
+      this.slots.lookUpDoubts()
+      if (this.#mustAdopt) {
+        await this.slots.claim(who)
+        await this.#adopt(who)
+      }
       if ((this.#state as KeeperState) === 'stopped') return
-      if (this.#mustReplayAll) throw new Error('slots came during the replay')
-      if (lost > 0) logger.error({ activityId: this.activityId, lost }, 'no room for grants of the log')
       this.#enterServing()
-      logger.info(
-        { activityId: this.activityId, slots: slots.length, grants: found.length, dropped, lost },
-        'slots replayed',
-      )
+      logger.info({ activityId: this.activityId, fence: who.fence }, 'activity is served')
+      await this.#takeSlots()
     } catch (error) {
       this.#sayFault(error, 'activity cannot be served yet')
-      this.#mustReplayAll ||= isReplayingAll
       this.#mustAdopt ||= mayHaveLost(error)
       if ((this.#state as KeeperState) !== 'stopped') this.#state = 'waiting'
-      this.#recoverAt = this.#parts.clock.now() + RECOVER_EVERY_MS
+      this.#retryAt = this.#parts.clock.now() + RETRY_EVERY_MS
     }
   }
 
-  /** Under our own claim nothing is written that we do not know of, but for what is in doubt. */
-  #slotsToReplay(): number[] {
-    const { buyers, slots, skus } = this.#parts.decider
-    if (this.#mustReplayAll) return [...slots.keys()].filter((slot) => slots[slot] === SLOT.own)
-    const inDoubt = new Set<number>()
-    for (let record = 0; record < buyers.size; record++) {
-      const isOurs = skus.activityId[buyers.sku[record] as number] === this.activityId
-      if (isOurs && buyers.state[record] === RECORD.doubt) inDoubt.add(slotOf(buyers.uid[record] as number))
+  /** Claims and replays what the table gives; a fault of a mere read leaves the other slots as they are. */
+  async #takeSlots(): Promise<void> {
+    const who = this.#claimant()
+    if (who === undefined) return
+    this.#retryAt = this.#parts.clock.now() + RETRY_EVERY_MS
+    try {
+      await this.slots.take(who, () => this.#claimant() !== undefined && this.#fence === who.fence)
+    } catch (error) {
+      if (this.#fence === who.fence) this.#onFault(error, isNotDone(error))
     }
-    return [...inDoubt]
-  }
-
-  #takeOver(found: Awaited<ReturnType<GrantLog['replay']>>): number {
-    const { decider } = this.#parts
-    const counts = new Uint32Array(SLOT_COUNT)
-    let lost = 0
-    for (const { grant, state } of found) {
-      counts[grant.slot] = (counts[grant.slot] as number) + 1
-      const kept = this.skus.get(grant.skuId)
-      if (kept !== undefined && !takeOver(decider, kept.sku, { ...grant, state })) lost++
-    }
-    // What was granted was granted, even where an emptied Redis has forgotten it.
-    for (const [slot, count] of counts.entries())
-      this.grantsPerSlot[slot] = Math.max(this.grantsPerSlot[slot] as number, count)
-    return lost
   }
 
   /** Puts the outstanding tokens back that Redis may have lost; what it still knows stays as it is. */
@@ -240,7 +231,7 @@ export class ActivityKeeper {
     let placeless = 0
     for (let at = 0; at < grants.length; at += GRANTS_PER_CALL_MAX) {
       const answers = await log.adopt(who, grants.slice(at, at + GRANTS_PER_CALL_MAX))
-      placeless += answers.filter((isPut) => !isPut).length
+      placeless += answers.filter((answer) => answer !== 'written').length
     }
     logger.warn({ activityId: this.activityId, grants: grants.length, placeless }, 'grants put back into the ledger')
   }
@@ -254,6 +245,8 @@ export class ActivityKeeper {
       skus.isServing[sku] = 1
       skus.available[sku] = 0
       skus.leaseUntil[sku] = 0
+      // Nothing is under way: what was taken and never sent went back with the lease of before.
+      skus.sent[sku] = skus.taken[sku] as number
     }
     void this.#lease(true)
   }
@@ -309,7 +302,7 @@ export class ActivityKeeper {
         demand,
         nodes: this.nodes,
       }
-      const { want, giveBack, pacePerSecond } = planLease(question)
+      const { want, giveBack, pacePerSecond } = this.hasSlots ? planLease(question) : nothing(available)
       if (!isHeartbeat && want === 0 && giveBack === 0) continue
       skus.available[sku] = available - giveBack
       wishes.push({ skuId, want, giveBack, pacePerSecond })
@@ -325,10 +318,9 @@ export class ActivityKeeper {
   }
 
   #onSettled(record: number, result: WriteResult, isFault: boolean): void {
-    if (result === 'written') {
-      const slot = slotOf(this.#parts.decider.buyers.uid[record] as number)
-      this.grantsPerSlot[slot] = (this.grantsPerSlot[slot] as number) + 1
-    }
+    const slot = slotOf(this.#parts.decider.buyers.uid[record] as number)
+    if (result === 'written') this.slots.count(slot)
+    else if (result === 'foreign') this.slots.doubt(slot)
     this.#parts.onSettled(record, result, isFault)
   }
 
@@ -347,6 +339,11 @@ export class ActivityKeeper {
     this.#lastFault = fault
     this.#parts.logger.warn({ activityId: this.activityId, error: fault }, message)
   }
+}
+
+/** Without slots there are no buyers here: everything goes back. */
+function nothing(available: number): LeaseAnswer {
+  return { want: 0, giveBack: available, pacePerSecond: null }
 }
 
 /** A command that only took too long was not lost with its server; after any other fault Redis may be another one. */

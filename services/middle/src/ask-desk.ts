@@ -7,7 +7,7 @@ import { issueAdmission, type KeyRing } from '@bigtap/token'
 import type { Link } from '@bigtap/transport'
 import type { ActivityKeeper } from './activity-keeper.ts'
 import { NO_RECORD, RECORD } from './core/buyer-records.ts'
-import { DECISION, type Decider } from './core/decide.ts'
+import { DECISION, type Decider, SLOT } from './core/decide.ts'
 import { settleReread, type WriteResult } from './core/grants.ts'
 import { VerdictSender } from './verdict-sender.ts'
 import { WaitTable } from './wait-table.ts'
@@ -91,15 +91,30 @@ export class AskDesk {
     const { decider, clock } = this.#parts
     decider.now = clock.now()
     if (result === 'written') this.#decideAgain(record)
-    else
-      this.#waiting.release(record, (place) =>
-        this.#answerWaiting(place, isFault ? VERDICT.unavailable : VERDICT.queued),
-      )
+    else {
+      const code = isFault ? VERDICT.unavailable : result === 'foreign' ? VERDICT.notOwner : VERDICT.queued
+      this.#waiting.release(record, (place) => this.#answerWaiting(place, code))
+    }
+  }
+
+  /** Slots were lost: who waits here for a write or a re-read is sent to the new owner, which reads what stands in Redis. */
+  onSlotsLost(): void {
+    const { slots } = this.#parts.decider
+    const { uid } = this.#waiting
+    this.#waiting.drop(
+      (place) => slots[slotOf(uid[place] as number)] !== SLOT.own,
+      (place) => this.#answerWaiting(place, VERDICT.notOwner),
+    )
   }
 
   /** Each 50 ms: who has waited for as long as its limiter allows is told that we do not know. */
   tick(): void {
-    this.#waiting.sweep(this.#parts.clock.now(), (place) => this.#answerWaiting(place, VERDICT.unavailable))
+    const now = this.#parts.clock.now()
+    const { deadline } = this.#waiting
+    this.#waiting.drop(
+      (place) => (deadline[place] as number) <= now,
+      (place) => this.#answerWaiting(place, VERDICT.unavailable),
+    )
   }
 
   #handle(link: Link, asks: AskColumns, row: number, deadline: number): void {
@@ -148,7 +163,8 @@ export class AskDesk {
 
   #retryOf(code: number, sku: number): number {
     const { decider } = this.#parts
-    if (code === VERDICT.unavailable || code === VERDICT.overloaded || code === VERDICT.notOwner) return RETRY_MS.soon
+    if (code === VERDICT.unavailable || code === VERDICT.overloaded) return RETRY_MS.soon
+    if (code === VERDICT.notOwner || code === VERDICT.moving) return RETRY_MS.soon
     if (code === VERDICT.paused) return RETRY_MS.later
     if (code !== VERDICT.notStarted) return 0
     return Math.min(
@@ -236,10 +252,5 @@ export class AskDesk {
     const activityId = decider.skus.activityId[decider.hungry] as number
     decider.hungry = -1
     keeperOf(activityId)?.onHungry()
-  }
-
-  /** Are records being re-read? Their numbers must not change then. */
-  get isIdle(): boolean {
-    return this.#rereads === 0 && this.#waiting.size === 0
   }
 }

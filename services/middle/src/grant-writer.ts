@@ -1,5 +1,5 @@
 import { hasCode, type Logger, slotOf } from '@bigtap/kernel'
-import type { Claimant, Grant, GrantLog } from '@bigtap/store'
+import type { Claimant, Grant, GrantLog, GrantOutcome } from '@bigtap/store'
 import { Batcher } from '@bigtap/transport'
 import type { Decider } from './core/decide.ts'
 import { settleWrite, type WriteResult } from './core/grants.ts'
@@ -8,6 +8,12 @@ import { settleWrite, type WriteResult } from './core/grants.ts'
 export const GRANTS_PER_CALL_MAX = 128
 /** Calls under way: with 128 grants each takes some 5 ms, so that the last one stays far from its timeout. */
 const CALLS_MAX = 4
+
+const RESULTS: Readonly<Record<GrantOutcome, WriteResult>> = {
+  written: 'written',
+  placeless: 'refused',
+  foreign: 'foreign',
+}
 
 /** Faults of a call that was surely not carried out. All others may have been. */
 const NOT_DONE = ['STALE_GUARD', 'STALE_FENCE', 'LEDGER_IN_DOUBT', 'LEDGER_UNKNOWN', 'STORE_UNAVAILABLE'] as const
@@ -70,7 +76,7 @@ export class GrantWriter {
     try {
       const answers = await log.grant(who, this.#grantsOf(records))
       for (const [index, record] of records.entries())
-        this.#settle(record, answers[index] ? 'written' : 'refused', false)
+        this.#settle(record, RESULTS[answers[index] ?? 'placeless'], false)
     } catch (error) {
       this.#settleAll(records, isNotDone(error) ? 'refused' : 'unknown')
       onFault(error)

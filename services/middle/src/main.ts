@@ -31,6 +31,7 @@ await runService('middle', spec, (context) => {
       random,
       logger,
       metrics,
+      isCatalogLoaded: () => mirror.isLoaded,
     },
   )
   mirror.onChange(() => node.applyCatalog())
@@ -46,7 +47,7 @@ await runService('middle', spec, (context) => {
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({
     id: nodeId,
     role: 'middle',
-    state: 'ready',
+    state: node.state,
     statsAddress: '',
     address: `${host}:${port}`,
     revision: mirror.revision,

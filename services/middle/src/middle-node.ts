@@ -1,14 +1,14 @@
 import type { CatalogView } from '@bigtap/catalog'
 import type { ActivityDoc } from '@bigtap/domain'
-import { type Clock, type Logger, type Metrics, type Random, SLOT_COUNT } from '@bigtap/kernel'
+import { type Clock, type Logger, type Metrics, type Random, SLOT_COUNT, slotOf } from '@bigtap/kernel'
 import type { Kind } from '@bigtap/protocol'
-import type { GrantLog } from '@bigtap/store'
+import type { GrantLog, NodeState } from '@bigtap/store'
 import type { KeyRing } from '@bigtap/token'
 import type { Link } from '@bigtap/transport'
 import { ActivityKeeper } from './activity-keeper.ts'
 import { AskDesk, type AskDeskSettings } from './ask-desk.ts'
-import { RECORD } from './core/buyer-records.ts'
 import { Decider, SLOT } from './core/decide.ts'
+import { type Forgetting, forgetSome } from './core/grants.ts'
 import { TICK_MS } from './core/lease-plan.ts'
 import { SKUS_MAX } from './core/sku-table.ts'
 
@@ -32,6 +32,8 @@ export interface MiddleParts {
   readonly random: Random
   readonly logger: Logger
   readonly metrics: Metrics
+  /** Has the catalog been read? Until then the node is joining (default: yes). */
+  isCatalogLoaded?(): boolean
 }
 
 /** What the operations page shows of a SKU. */
@@ -44,6 +46,9 @@ export interface SkuView {
   readonly asks: number
 }
 
+/** Records looked at per tick while some must be forgotten: 1 ms of it. */
+const FORGOTTEN_PER_TICK = 50_000
+
 /** A Middle node: keeps one keeper per live activity, follows the catalog and the slot table, ticks. */
 export class MiddleNode {
   readonly decider: Decider
@@ -54,6 +59,11 @@ export class MiddleNode {
   #leaving: ActivityKeeper[] = []
   #retired = 0
   #epoch = 0
+  #owners = 1
+  #hasServed = false
+  #isLeaving = false
+  /** The walk that forgets records of slots that were lost and of activities that left; undefined: nothing to forget. */
+  #forgetting: Forgetting | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(settings: MiddleSettings, parts: MiddleParts) {
@@ -66,8 +76,9 @@ export class MiddleNode {
     const { metrics } = parts
     const total = () => this.grantedTotal
     metrics.gauge('bigtap_middle_granted_total', 'Grants written, with those found in the logs at the start', total)
-    metrics.gauge('bigtap_middle_records_count', 'Purchase records', () => this.decider.buyers.size)
+    metrics.gauge('bigtap_middle_records_count', 'Purchase records', () => this.decider.buyers.used)
     metrics.gauge('bigtap_middle_pending_count', 'Grants that wait to be written', () => this.decider.pending)
+    metrics.gauge('bigtap_middle_slots_count', 'Slots that the slot table gives to this node', () => this.slotCount)
     metrics.gauge('bigtap_middle_skus_count', 'SKUs that are decided about', () => this.decider.skus.size)
   }
 
@@ -77,9 +88,26 @@ export class MiddleNode {
     return total
   }
 
-  /** Is every activity that has a ledger served? */
+  /** Is every activity that has a ledger served, in all slots that are ours? */
   get isServing(): boolean {
-    return [...this.#keepers.values()].every((keeper) => !keeper.hasLedger || keeper.state === 'serving')
+    return [...this.#keepers.values()].every((keeper) => !keeper.hasLedger || keeper.isServing)
+  }
+
+  /** Slots that the slot table gives to this node. */
+  get slotCount(): number {
+    return this.decider.slots.reduce((count, slot) => count + (slot === SLOT.own ? 1 : 0), 0)
+  }
+
+  /** What the heartbeat says: `joining` until it has served once; a fault later on moves no slots. */
+  get state(): NodeState {
+    if (this.#isLeaving) return 'leaving'
+    this.#hasServed ||= (this.#parts.isCatalogLoaded?.() ?? true) && this.isServing
+    return this.#hasServed ? 'ready' : 'joining'
+  }
+
+  /** Wants to be rid of its slots: the heartbeat says so from now on. */
+  leave(): void {
+    this.#isLeaving = true
   }
 
   /** Hand it to the link server. */
@@ -102,7 +130,7 @@ export class MiddleNode {
     this.decider.now = this.#parts.clock.now()
     for (const keeper of this.#keepers.values()) keeper.tick()
     this.desk.tick()
-    if (this.#leaving.length > 0) this.#forgetLeaving()
+    if (this.#forgetting !== undefined) this.#forgetOn(this.#forgetting)
   }
 
   /** Takes over what the catalog says; call it after each change. */
@@ -139,8 +167,10 @@ export class MiddleNode {
     if (keeper === undefined) {
       keeper = new ActivityKeeper(doc, this.#keeperParts())
       this.#keepers.set(doc.id, keeper)
+      keeper.applySlots(this.#epoch)
     }
-    keeper.nodes = Math.max(1, catalog.slotTable()?.nodes.length ?? 1)
+    keeper.nodes = this.#owners
+    keeper.hasSlots = this.slotCount > 0
     const rows = doc.skuIds.flatMap((skuId) => {
       const skuDoc = catalog.sku(doc.id, skuId)
       const sku = skuDoc === undefined ? -1 : this.#rowOf(doc.id, skuId)
@@ -169,16 +199,20 @@ export class MiddleNode {
     this.#retired += keeper.grantedTotal
     this.#keepers.delete(keeper.activityId)
     this.#leaving.push(keeper)
+    this.#forgetting = { from: 0, busy: 0 }
   }
 
-  /** Forgets the records of activities that left, once nothing holds a record's number any more. */
-  #forgetLeaving(): void {
-    const isBusy = this.decider.pending > 0 || !this.desk.isIdle
-    if (isBusy || this.#leaving.some((keeper) => !keeper.isIdle)) return
-    const { buyers, skus } = this.decider
+  /** A part of the walk per tick. It begins anew as long as records are busy, and at each loss. */
+  #forgetOn(walk: Forgetting): void {
+    const { buyers, skus, slots } = this.decider
     const gone = new Set(this.#leaving.map(({ activityId }) => activityId))
-    const isGone = (record: number) => gone.has(skus.activityId[buyers.sku[record] as number] as number)
-    buyers.keep((record) => !isGone(record) && buyers.state[record] !== RECORD.free)
+    const isUnwanted = (record: number) =>
+      slots[slotOf(buyers.uid[record] as number)] === SLOT.foreign ||
+      gone.has(skus.activityId[buyers.sku[record] as number] as number)
+    if (!forgetSome(this.decider, walk, FORGOTTEN_PER_TICK, isUnwanted)) return
+    const isDone = walk.busy === 0 && this.#leaving.every((keeper) => keeper.isIdle)
+    this.#forgetting = isDone ? undefined : { from: 0, busy: 0 }
+    if (!isDone || this.#leaving.length === 0) return
     for (const keeper of this.#leaving) for (const { sku } of keeper.skus.values()) skus.remove(sku)
     this.#leaving = []
     this.applyCatalog()
@@ -187,16 +221,21 @@ export class MiddleNode {
   #applySlots(): void {
     const table = this.#parts.catalog.slotTable()
     if (table === undefined || table.epoch === this.#epoch) return
-    this.#epoch = table.epoch
-    let gained = 0
+    const { slots } = this.decider
+    let [gained, lost] = [0, 0]
     for (let slot = 0; slot < SLOT_COUNT; slot++) {
-      const owner = table.nodes[table.owners[slot] ?? -1]
-      const isOwn = owner?.id === this.#settings.nodeId
-      if (isOwn && this.decider.slots[slot] !== SLOT.own) gained++
-      this.decider.slots[slot] = isOwn ? SLOT.own : SLOT.foreign
+      const isOwn = table.nodes[table.owners[slot] ?? -1]?.id === this.#settings.nodeId
+      if (isOwn && slots[slot] !== SLOT.own) gained++
+      if (!isOwn && slots[slot] === SLOT.own) lost++
+      slots[slot] = isOwn ? SLOT.own : SLOT.foreign
     }
-    this.#parts.logger.info({ epoch: table.epoch, gained }, 'slot table applied')
-    if (gained > 0) for (const keeper of this.#keepers.values()) keeper.recover()
+    this.#epoch = table.epoch
+    this.#owners = new Set(table.owners).size
+    for (const keeper of this.#keepers.values()) keeper.applySlots(table.epoch)
+    this.#parts.logger.info({ epoch: table.epoch, gained, lost, owners: this.#owners }, 'slot table applied')
+    if (lost === 0) return
+    this.desk.onSlotsLost()
+    this.#forgetting = { from: 0, busy: 0 }
   }
 }
 

@@ -157,11 +157,13 @@ async function start(nodeId: string, catalog: Documents, faulty = (log: GrantLog
   return one
 }
 
+const LATER: readonly number[] = [VERDICT.queued, VERDICT.unavailable, VERDICT.moving]
+
 /** Asks again, as a buyer would, until the answer is no longer "later". */
 async function buy(one: Running, uid: number): Promise<Answer> {
   return waitFor(`an answer for ${uid}`, async () => {
     const [answer] = await one.ask([uid])
-    return answer?.code === VERDICT.queued || answer?.code === VERDICT.unavailable ? false : answer
+    return answer === undefined || LATER.includes(answer.code) ? false : answer
   })
 }
 

@@ -15,12 +15,15 @@ test('asks wait per record, and a full table refuses', () => {
   expect(table.add(9)).toBeGreaterThanOrEqual(0)
 })
 
-test('those whose time is up are swept, the others stay', () => {
+test('those that are over are dropped, the others stay', () => {
   const table = new WaitTable(100)
   for (let ask = 0; ask < 100; ask++) table.deadline[table.add(ask % 3)] = ask
   let swept = 0
 
-  table.sweep(49, () => swept++)
+  table.drop(
+    (place) => (table.deadline[place] ?? 0) <= 49,
+    () => swept++,
+  )
 
   expect(swept).toBe(50)
   expect(table.size).toBe(50)

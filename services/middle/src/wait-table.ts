@@ -62,13 +62,13 @@ export class WaitTable {
     }
   }
 
-  /** Frees those whose deadline has passed. */
-  sweep(now: number, visit: (place: number) => void): void {
+  /** Frees those that `isOver` picks, calling `visit` for each while its columns still stand. */
+  drop(isOver: (place: number) => boolean, visit: (place: number) => void): void {
     for (const [record, head] of this.#heads) {
       let kept = NONE
       for (let place = head; place !== NONE; ) {
         const next = this.#next[place] as number
-        if ((this.deadline[place] as number) > now) {
+        if (!isOver(place)) {
           this.#next[place] = kept
           kept = place
         } else {

@@ -18,10 +18,11 @@ export const RECORD = { free: 0, granting: 1, doubt: 2, outstanding: 3, bought: 
 
 /**
  * Purchase records as columns, one per grant, chained per buyer. They double up to `recordsMax`, then refuse. A freed
- * record stays in its buyer's chain and serves that buyer's next grant.
+ * record stays in its buyer's chain and serves that buyer's next grant; one that is forgotten serves anybody's.
  *
  * ```
  *   uid ──UidTable──► record ──next──► record ──next──► -1
+ *   blank ──────────► record ──next──► -1                      forgotten ones
  * ```
  */
 export class BuyerRecords {
@@ -36,16 +37,24 @@ export class BuyerRecords {
   /** Four words of the token id per record. */
   token = new Uint32Array(4 * 1024)
   next = new Int32Array(1024)
-  #heads: UidTable
+  readonly #heads: UidTable
+  #blank = NO_RECORD
   #size = 0
+  #used = 0
 
   constructor(recordsMax: number) {
     this.recordsMax = recordsMax
     this.#heads = new UidTable({ entriesMax: recordsMax })
   }
 
+  /** Records are numbered below this; those that were forgotten have no uid. */
   get size(): number {
     return this.#size
+  }
+
+  /** Records that belong to a buyer. */
+  get used(): number {
+    return this.#used
   }
 
   /** The buyer's newest record, or -1. */
@@ -55,12 +64,13 @@ export class BuyerRecords {
 
   /** A new record of a buyer, or -1 when the table is full. */
   add(uid: number, sku: number): number {
-    if (this.#size >= this.recordsMax) return NO_RECORD
-    if (this.#size === this.uid.length) this.#grow()
-    const record = this.#size
+    if (this.#used >= this.recordsMax) return NO_RECORD
+    if (this.#blank === NO_RECORD && this.#size === this.uid.length) this.#grow()
+    const record = this.#blank === NO_RECORD ? this.#size++ : this.#blank
+    if (record === this.#blank) this.#blank = this.next[record] as number
     this.next[record] = this.#heads.get(uid)
-    if (!this.#heads.set(uid, record)) return NO_RECORD
-    this.#size++
+    this.#heads.set(uid, record)
+    this.#used++
     this.uid[record] = uid
     this.sku[record] = sku
     this.state[record] = RECORD.free
@@ -88,21 +98,21 @@ export class BuyerRecords {
       this.token[record * 4 + word] = Number.parseInt(tokenId.slice(word * 8, word * 8 + 8), 16)
   }
 
-  /** Keeps only the records that a test picks; record numbers change. */
-  keep(isKept: (record: number) => boolean): void {
-    const size = this.#size
-    this.#heads.clear()
-    this.#size = 0
-    for (let old = 0; old < size; old++) {
-      if (!isKept(old)) continue
-      const record = this.#size++
-      const uid = this.uid[old] as number
-      for (const column of [this.uid, this.sku, this.quantity, this.state, this.isReading, this.expiresAt, this.readAt])
-        column[record] = column[old] as number
-      this.token.copyWithin(record * 4, old * 4, old * 4 + 4)
-      this.next[record] = this.#heads.get(uid)
-      this.#heads.set(uid, record)
-    }
+  /** Forgets a record: its number may become another buyer's, so nobody may hold it. */
+  forget(record: number): void {
+    const uid = this.uid[record] as number
+    const after = this.next[record] as number
+    let before = this.#heads.get(uid)
+    if (before !== record) {
+      while (this.next[before] !== record) before = this.next[before] as number
+      this.next[before] = after
+    } else if (after === NO_RECORD) this.#heads.delete(uid)
+    else this.#heads.set(uid, after)
+    this.uid[record] = 0
+    this.state[record] = RECORD.free
+    this.next[record] = this.#blank
+    this.#blank = record
+    this.#used--
   }
 
   #grow(): void {

@@ -1,10 +1,11 @@
 import { evaluateRule, PURCHASE_RULES, VERDICT } from '@bigtap/domain'
+import { SLOT_COUNT } from '@bigtap/kernel'
 import { AskColumns } from '@bigtap/protocol'
 import { SeededRandom } from '@bigtap/testkit'
 import { expect, test } from 'vitest'
 import { RECORD } from './buyer-records.ts'
 import { DECISION, Decider, ruleVerdict, SLOT } from './decide.ts'
-import { dropDoubts, settleReread, settleWrite, takeOver } from './grants.ts'
+import { dropDoubts, forgetSome, settleReread, settleWrite, takeOver } from './grants.ts'
 import { GATE_OPEN, GATE_QUEUED, RULE_CODE } from './sku-table.ts'
 
 const NOW = 1_800_000_000_000
@@ -127,7 +128,7 @@ test('the gates stand in their order', () => {
   decider.slots.fill(SLOT.foreign)
   expect(ask(decider, 7)).toBe(VERDICT.notOwner)
   decider.slots.fill(SLOT.replaying)
-  expect(ask(decider, 7)).toBe(VERDICT.unavailable)
+  expect(ask(decider, 7)).toBe(VERDICT.moving)
   decider.slots.fill(SLOT.own)
   expect(ask(decider, 7, 99)).toBe(VERDICT.unknownSku)
   expect(ask(decider, 7, 1, 0)).toBe(VERDICT.ruleRefused)
@@ -143,6 +144,9 @@ test('the gates stand in their order', () => {
   skus.isServing[0] = 0
   expect(ask(decider, 7)).toBe(VERDICT.unavailable)
   skus.isServing[0] = 1
+  skus.slots[0] = new Uint8Array(SLOT_COUNT).fill(SLOT.replaying)
+  expect(ask(decider, 7)).toBe(VERDICT.moving)
+  skus.slots[0].fill(SLOT.own)
   skus.gate[0] = GATE_QUEUED
   expect(ask(decider, 7)).toBe(VERDICT.queued)
   skus.gate[0] = GATE_OPEN
@@ -176,15 +180,68 @@ test('the rule in columns is the rule of the domain', () => {
           }
 })
 
-test('records grow, and keep their chains when others leave', () => {
+test('a write that was refused because the slot is another’s frees the buyer, and its place is still leased', () => {
+  const decider = selling({ available: 1 })
+  ask(decider, 7)
+  settleWrite(decider, decider.record, 'foreign')
+
+  expect(decider.skus.available[0]).toBe(1)
+  expect(ask(decider, 7)).toBe(DECISION.grant)
+})
+
+const forgetAll = (decider: Decider, isUnwanted: (record: number) => boolean) => {
+  const walk = { from: 0, busy: 0 }
+  while (!forgetSome(decider, walk, 100, isUnwanted)) expect(walk.from % 100).toBe(0)
+  return walk.busy
+}
+
+test('records grow, and keep their chains when others are forgotten', () => {
   const decider = selling({ available: 5_000 })
+  const { buyers } = decider
   for (let uid = 1; uid <= 3_000; uid++) buy(decider, uid, 1 + (uid % 2))
 
-  decider.buyers.keep((record) => decider.buyers.sku[record] === 0)
+  expect(forgetAll(decider, (record) => buyers.sku[record] === 1)).toBe(0)
 
-  expect(decider.buyers.size).toBe(1_500)
+  expect([buyers.used, buyers.size]).toEqual([1_500, 3_000])
   expect(ask(decider, 2, 1)).toBe(VERDICT.granted)
-  expect(decider.buyers.first(1)).toBe(-1)
+  expect(buyers.first(1)).toBe(-1)
+})
+
+test('what is being written or read is not forgotten before that is done', () => {
+  const decider = selling()
+  ask(decider, 7)
+  const { record } = decider
+
+  expect(forgetAll(decider, () => true)).toBe(1)
+  settleWrite(decider, record, 'written')
+  expect(forgetAll(decider, () => true)).toBe(0)
+  expect(decider.buyers.used).toBe(0)
+})
+
+test('whatever is added and forgotten, a buyer’s chain holds exactly the buyer’s own records', () => {
+  const random = new SeededRandom(11)
+  const pick = (count: number) => Math.floor(random.next() * count)
+  const { buyers } = new Decider({ recordsMax: 50, pendingMax: 1 })
+  const own = new Map<number, Set<number>>()
+  for (let step = 0; step < 20_000; step++) {
+    const uid = 1 + pick(30)
+    const records = own.get(uid) ?? new Set<number>()
+    own.set(uid, records)
+    if (pick(2) === 0) {
+      const record = buyers.add(uid, 0)
+      if (record >= 0) records.add(record)
+      else expect(buyers.used).toBe(50)
+    } else {
+      const record = [...records][pick(records.size)]
+      if (record !== undefined && records.delete(record)) buyers.forget(record)
+    }
+    const chain: number[] = []
+    for (let record = buyers.first(uid); record >= 0; record = buyers.next[record] as number) chain.push(record)
+    expect(new Set(chain)).toEqual(records)
+    expect(chain.every((record) => buyers.uid[record] === uid)).toBe(true)
+  }
+  expect(buyers.used).toBe([...own.values()].reduce((sum, { size }) => sum + size, 0))
+  expect(buyers.size).toBeLessThanOrEqual(50)
 })
 
 test.each([1, 2, 3, 4, 5])('never above the lease, never against the rule, whatever comes (seed %i)', (seed) => {

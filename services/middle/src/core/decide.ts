@@ -14,7 +14,7 @@ export const DECISION = {
   reread: 34,
 } as const
 
-/** What a node is to a slot. Until the first slot table every slot is replaying. */
+/** What a node is to a slot: `replaying` is its own by the slot table, but not claimed and replayed yet. */
 export const SLOT = { foreign: 0, own: 1, replaying: 2 } as const
 
 /** A buyer's grants are re-read at most this often. */
@@ -28,7 +28,7 @@ export const EXPIRY_MARGIN_MS = 500
  * The decision about one ask, in this order, each step cheaper or more final than the next:
  *
  * ```
- *   slot → SKU → opening time → gate of the release → purchase rule over the records → the same token again
+ *   slot → SKU → gate of the release → opening time → slot of the activity → purchase rule over the records → the same token again
  *        → exhausted → lease → grant
  * ```
  * Nothing is allocated: asks come in columns, the answer is a number, its details stand in `sku` and `record`.
@@ -37,6 +37,7 @@ export const EXPIRY_MARGIN_MS = 500
 export class Decider {
   readonly skus = new SkuTable()
   readonly buyers: BuyerRecords
+  /** By the slot table; before the first one every slot is replaying. Each activity claims and replays by itself. */
   readonly slots = new Uint8Array(SLOT_COUNT).fill(SLOT.replaying)
   /** The SKU and the record of the last decision, -1 where there is none. */
   sku = -1
@@ -71,8 +72,8 @@ export class Decider {
     const uid = asks.uid[row] as number
     const quantity = asks.quantity[row] as number
     if (uid < 1 || quantity < 1) return VERDICT.ruleRefused
-    const slot = this.slots[slotOf(uid)]
-    if (slot !== SLOT.own) return slot === SLOT.foreign ? VERDICT.notOwner : VERDICT.unavailable
+    const slot = slotOf(uid)
+    if (this.slots[slot] !== SLOT.own) return this.slots[slot] === SLOT.foreign ? VERDICT.notOwner : VERDICT.moving
     const { skus } = this
     const sku = skus.find(asks.activityId[row] as number, asks.skuId[row] as number)
     if (sku < 0) return VERDICT.unknownSku
@@ -84,6 +85,8 @@ export class Decider {
     if (now < (skus.opensAt[sku] as number)) return VERDICT.notStarted
     if (now >= (skus.closesAt[sku] as number)) return VERDICT.ended
     if (skus.isServing[sku] === 0) return VERDICT.unavailable
+    const ofActivity = skus.slots[sku]
+    if (ofActivity !== undefined && ofActivity[slot] !== SLOT.own) return VERDICT.moving
     return this.#decideByRecords(asks, row, sku)
   }
 

@@ -14,8 +14,11 @@ export interface FoundGrant {
   readonly state: FoundState
 }
 
-/** How the write of a grant ended. `unknown`: it may stand in the log, so it is neither answered nor forgotten. */
-export type WriteResult = 'written' | 'refused' | 'unknown'
+/**
+ * How the write of a grant ended. `foreign`: its slot belongs to another node. `unknown`: it may stand in the log, so it is
+ * neither answered nor forgotten.
+ */
+export type WriteResult = 'written' | 'refused' | 'foreign' | 'unknown'
 
 /** The write of a grant that `decide` made has ended. */
 export function settleWrite(decider: Decider, record: number, result: WriteResult): void {
@@ -26,6 +29,10 @@ export function settleWrite(decider: Decider, record: number, result: WriteResul
   else if (result === 'written') {
     buyers.state[record] = RECORD.outstanding
     buyers.readAt[record] = 0
+  } else if (result === 'foreign') {
+    const sku = buyers.sku[record] as number
+    buyers.state[record] = RECORD.free
+    skus.available[sku] = (skus.available[sku] as number) + (buyers.quantity[record] as number)
   } else {
     buyers.state[record] = RECORD.free
     // The ledger holds less for this node than the node thought: nothing more until the next lease reply.
@@ -61,16 +68,41 @@ export function takeOver(decider: Decider, sku: number, found: FoundGrant): bool
   return true
 }
 
-/** After a replay: what is still in doubt and stands in no log was never written. */
-export function dropDoubts(decider: Decider, isActivity: (sku: number) => boolean): number {
+/** After a replay under a new claim: what is still in doubt and stands in no log was never written. */
+export function dropDoubts(decider: Decider, isReplayed: (record: number) => boolean): number {
   const { buyers } = decider
   let dropped = 0
   for (let record = 0; record < buyers.size; record++) {
-    if (buyers.state[record] !== RECORD.doubt || !isActivity(buyers.sku[record] as number)) continue
+    if (buyers.state[record] !== RECORD.doubt || !isReplayed(record)) continue
     buyers.state[record] = RECORD.free
     dropped++
   }
   return dropped
+}
+
+/** A walk over all records that forgets those that are not wanted here any more, a part at a time. */
+export interface Forgetting {
+  /** Where the next part begins. */
+  from: number
+  /** Unwanted records that are being written or read; their turn comes when that is done. */
+  busy: number
+}
+
+/** One part of the walk; true when it came to the end. */
+export function forgetSome(
+  { buyers }: Decider,
+  walk: Forgetting,
+  recordsMax: number,
+  isUnwanted: (record: number) => boolean,
+): boolean {
+  const end = Math.min(buyers.size, walk.from + recordsMax)
+  for (let record = walk.from; record < end; record++) {
+    if (buyers.uid[record] === 0 || !isUnwanted(record)) continue
+    if (buyers.state[record] === RECORD.granting || buyers.isReading[record] === 1) walk.busy++
+    else buyers.forget(record)
+  }
+  walk.from = end
+  return end >= buyers.size
 }
 
 /** A lease reply: `held` is the ledger's count after all grants sent before the call; the others are still on the way. */

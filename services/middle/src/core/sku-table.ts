@@ -53,6 +53,8 @@ export class SkuTable {
   readonly waiting = new Float64Array(SKUS_MAX)
   /** How often all who wait for one SKU may ask this node, per second. */
   queuedPerSecond = 1_000
+  /** What the node is to each slot in the SKU's activity (SLOT); undefined: the slot table alone decides. */
+  readonly slots: (Uint8Array | undefined)[] = []
   /** Not read by decide. */
   readonly state: SkuState[] = []
   readonly #places = new Int16Array(PLACES).fill(EMPTY)
@@ -103,6 +105,7 @@ export class SkuTable {
   #blank(sku: number): void {
     this.gate[sku] = VERDICT.notStarted
     this.state[sku] = 'idle'
+    this.slots[sku] = undefined
     const columns = [this.isServing, this.opensAt, this.closesAt, this.leaseUntil, this.rule, this.limitPerBuyer]
     const counts = [this.available, this.taken, this.sent, this.asks, this.wanting, this.ahead, this.etaMs]
     const crowd = [this.queued, this.lookedAt, this.waiting, this.retryAfterMs]
