@@ -1,6 +1,6 @@
 /** Policies of SKUs: versions, dry-run, rollback, and one pace for all. */
 
-import { Fields, type Policy, paceOf, stateByFigures } from '@bigtap/domain'
+import { Fields, type Policy, type PolicyPlan, paceOf, stateByFigures } from '@bigtap/domain'
 import type { Sale } from './book.ts'
 import { hasLiveLedger, readSkuPatch, skuChangeObstacle } from './core/change-rules.ts'
 import { onRedis } from './faults.ts'
@@ -23,8 +23,10 @@ export class PolicyDesk {
   /** All versions that are kept, and the one in force. */
   async versions(activityId: Id, skuId: Id) {
     const sale = this.#desk.sale(activityId)
-    const { id, policy } = this.#desk.sku(sale, skuId)
-    return { policy, versions: await this.#desk.parts.policies.list(sale.activity.id, id) }
+    const { id, policy: inForce } = this.#desk.sku(sale, skuId)
+    const { doc, policyPlan } = this.#desk.skuDefinition(sale, id)
+    const versions = await this.#desk.parts.policies.list(sale.activity.id, id)
+    return { policy: doc.policy, inForce, policyPlan, trigger: sale.plans.get(id)?.active ?? -1, versions }
   }
 
   /** Sets what is named of a policy, as a new version. */
@@ -37,7 +39,7 @@ export class PolicyDesk {
   /** What a policy would do to the SKU as it stands, without doing it. */
   async dryRun(activityId: Id, skuId: Id, policy: Input) {
     const sale = this.#desk.sale(activityId)
-    const before = this.#desk.sku(sale, skuId)
+    const { doc: before } = this.#desk.skuDefinition(sale, skuId)
     const after = unwrap(readSkuPatch(before, { policy }))
     const obstacle = skuChangeObstacle(sale.activity.state, before, after)
     const figures = await onRedis(() => this.#desk.parts.ledger.figures(sale.activity.id))
@@ -65,7 +67,10 @@ export class PolicyDesk {
     return this.set(actor, activityId, skuId, { ...found.policy })
   }
 
-  /** Sets the pace of all SKUs, or of those of one activity; null lets them go without one. */
+  /**
+   * Sets the pace of all SKUs, or of those of one activity; null lets them go without one. A plan that sets paces would soon
+   * set another one: it is dropped, and the answer says so.
+   */
   async setRate(actor: Actor, input: Input) {
     const fields = new Fields(input)
     if (input.pacePerSecond === undefined) fields.errors.push('pacePerSecond must be a number, or null for no pace')
@@ -73,11 +78,13 @@ export class PolicyDesk {
     const one = input.activityId === undefined ? undefined : fields.id('activityId')
     unwrap(fields.done({}))
     const sales = one === undefined ? this.#running() : [this.#desk.sale(one)]
-    const skus: { activityId: number; skuId: number }[] = []
+    const skus: { activityId: number; skuId: number; isPlanDropped: boolean }[] = []
     for (const { activity, skus: known } of sales) {
       for (const skuId of [...known.keys()]) {
-        await this.#desk.patchSku(actor, activity.id, skuId, { policy: { pacePerSecond } })
-        skus.push({ activityId: activity.id, skuId })
+        const isPlanned = hasPace(this.#desk.skuDefinition(this.#desk.sale(activity.id), skuId).policyPlan)
+        const plan = isPlanned ? { policyPlan: [] } : {}
+        await this.#desk.patchSku(actor, activity.id, skuId, { policy: { pacePerSecond }, ...plan })
+        skus.push({ activityId: activity.id, skuId, isPlanDropped: isPlanned })
       }
     }
     return { pacePerSecond, skus }
@@ -86,4 +93,8 @@ export class PolicyDesk {
   #running(): Sale[] {
     return [...this.#desk.parts.book.sales.values()].filter(({ activity }) => hasLiveLedger(activity.state))
   }
+}
+
+function hasPace(plan: PolicyPlan): boolean {
+  return plan.some(({ policy }) => policy.pacePerSecond !== undefined || policy.taperPacePerSecond !== undefined)
 }

@@ -1,7 +1,15 @@
 /** What operators do with sales: PostgreSQL first, then memory, then the catalog; every change is audited. */
 
-import type { Db } from '@bigtap/db'
-import { type ActivityEvent, activityKey, activityStep, type Parsed, skuKey } from '@bigtap/domain'
+import type { AuditEntry, Db } from '@bigtap/db'
+import {
+  type ActivityEvent,
+  activityKey,
+  activityStep,
+  type Parsed,
+  type PolicyPlan,
+  type SkuDoc,
+  skuKey,
+} from '@bigtap/domain'
 import type { Clock } from '@bigtap/kernel'
 import type { Ledger, Store } from '@bigtap/store'
 import { type Book, moveTo, type Sale } from './book.ts'
@@ -9,10 +17,12 @@ import type { CatalogPublisher } from './catalog-publisher.ts'
 import { waitingFor } from './core/act-keeper.ts'
 import {
   activityChangeObstacle,
+  both,
   isFreeToChange,
   readActivityPatch,
   readNewActivity,
   readNewSku,
+  readPlan,
   readSkuPatch,
   skuChangeObstacle,
 } from './core/change-rules.ts'
@@ -73,9 +83,10 @@ export class SaleDesk {
   async createActivity(actor: Actor, input: Input): Promise<number> {
     const { db, book, clock } = this.parts
     const { id: _id, state: _state, skuIds: _skuIds, ...fields } = unwrap(readNewActivity(input))
-    const row = await db.definitions.createActivity(fields)
+    const row = await db.definitions.createActivity(fields, ({ id }) =>
+      entryOf(actor, 'activity.create', activityKey(id), undefined, fields),
+    )
     book.put(row, [], clock.now())
-    await this.audit(actor, 'activity.create', activityKey(row.id), undefined, fields)
     return row.id
   }
 
@@ -85,9 +96,9 @@ export class SaleDesk {
     const after = unwrap(readActivityPatch(before, input))
     forbid(activityChangeObstacle(before, after))
     const { id, state: _state, skuIds: _skuIds, ...fields } = after
-    await this.parts.db.definitions.patchActivity(id, fields)
+    const entry = entryOf(actor, 'activity.patch', activityKey(id), before, after)
+    await this.parts.db.definitions.patchActivity(id, fields, {}, () => entry)
     await this.#reload(sale)
-    await this.audit(actor, 'activity.patch', activityKey(id), before, sale.activity)
     return sale
   }
 
@@ -96,36 +107,44 @@ export class SaleDesk {
     const sale = this.sale(activityId)
     const { id } = sale.activity
     if (sale.hasSold) forbid('the activity has orders')
-    const deletion = await this.parts.db.definitions.deleteActivity(id)
+    const entry = entryOf(actor, 'activity.delete', activityKey(id), sale.activity, undefined)
+    const deletion = await this.parts.db.definitions.deleteActivity(id, entry)
     if (deletion === 'forbidden') forbid('only drafts are deleted')
     this.parts.book.remove(id)
-    await this.audit(actor, 'activity.delete', activityKey(id), sale.activity, undefined)
   }
 
   async createSku(actor: Actor, activityId: number | undefined, input: Input): Promise<number> {
     const sale = this.sale(activityId)
     const { id: activity, state } = sale.activity
-    const { id: _id, activityId: _activityId, ...fields } = unwrap(readNewSku(activity, input))
+    const read = readNewSku(activity, input)
+    const [doc, policyPlan] = unwrap(both(read, readPlan(input.policyPlan, read)))
+    const { id: _id, activityId: _activityId, ...fields } = { ...doc, policyPlan }
     if (!isFreeToChange(state)) forbid(`SKUs cannot be added while the activity is ${state}`)
-    const row = await this.parts.db.definitions.createSku(activity, fields)
+    const row = await this.parts.db.definitions.createSku(activity, fields, {}, ({ id }) =>
+      entryOf(actor, 'sku.create', skuKey(activity, id), undefined, fields),
+    )
     if (row === undefined) throw new Problem('not_found')
     await this.#reload(sale)
     await this.parts.policies.add(activity, row.id, fields.policy, actor.name)
-    await this.audit(actor, 'sku.create', skuKey(activity, row.id), undefined, fields)
     return row.id
   }
 
   async patchSku(actor: Actor, activityId: number | undefined, skuId: number | undefined, input: Input) {
     const sale = this.sale(activityId)
-    const before = this.sku(sale, skuId)
-    const after = unwrap(readSkuPatch(before, input))
-    forbid(skuChangeObstacle(sale.activity.state, before, after))
+    const { doc: before, policyPlan: planBefore } = this.skuDefinition(sale, skuId)
+    const read = readSkuPatch(before, input)
+    const [after, policyPlan] = unwrap(both(read, readPlan(input.policyPlan ?? planBefore, read)))
+    forbid(skuChangeObstacle(sale.activity.state, { ...before, policyPlan: planBefore }, { ...after, policyPlan }))
     const { id, activityId: activity, ...fields } = after
-    await this.parts.db.definitions.patchSku(activity, id, fields)
+    const [was, is] = [
+      { ...before, policyPlan: planBefore },
+      { ...after, policyPlan },
+    ]
+    const entry = entryOf(actor, 'sku.patch', skuKey(activity, id), was, is)
+    await this.parts.db.definitions.patchSku(activity, id, { ...fields, policyPlan }, {}, () => entry)
     await this.#reload(sale)
     if (JSON.stringify(before.policy) !== JSON.stringify(after.policy))
       await this.parts.policies.add(activity, id, after.policy, actor.name)
-    await this.audit(actor, 'sku.patch', skuKey(activity, id), before, after)
     return this.sku(sale, id)
   }
 
@@ -134,10 +153,10 @@ export class SaleDesk {
     const before = this.sku(sale, skuId)
     const { id } = sale.activity
     if (sale.hasSold) forbid('the activity has orders')
-    const deletion = await this.parts.db.definitions.deleteSku(id, before.id)
+    const entry = entryOf(actor, 'sku.delete', skuKey(id, before.id), before, undefined)
+    const deletion = await this.parts.db.definitions.deleteSku(id, before.id, entry)
     if (deletion === 'forbidden') forbid('only SKUs of a draft are deleted')
     await this.#reload(sale)
-    await this.audit(actor, 'sku.delete', skuKey(id, before.id), before, undefined)
   }
 
   /** The SKU, or a Problem `not_found`. */
@@ -145,6 +164,13 @@ export class SaleDesk {
     const sku = skuId === undefined ? undefined : sale.skus.get(skuId)
     if (sku === undefined) throw new Problem('not_found', { detail: 'there is no such SKU' })
     return sku
+  }
+
+  /** The SKU as it was defined: its document with the base policy, and the plan; or a Problem `not_found`. */
+  skuDefinition(sale: Sale, skuId: number | undefined): { doc: SkuDoc; policyPlan: PolicyPlan } {
+    const sku = this.sku(sale, skuId)
+    const planned = sale.plans.get(sku.id)
+    return { doc: { ...sku, policy: planned?.base ?? sku.policy }, policyPlan: planned?.plan ?? [] }
   }
 
   /** An operator's action. `force` opens without waiting for nodes. */
@@ -191,7 +217,8 @@ export class SaleDesk {
       throw new Problem('wrong_state', { detail: `${event} is not possible while ${state}`, state })
     const isMoved = await record.alone(async () => {
       const from = [...new Set([state, sale.storedState])]
-      if ((await db.definitions.setActivityState(id, from, next)) === undefined) return false
+      const entry = entryOf(actor, `activity.${event}`, activityKey(id), { state }, { state: next })
+      if ((await db.definitions.setActivityState(id, from, next, undefined, () => entry)) === undefined) return false
       sale.storedState = next
       // The keeper may have moved it while PostgreSQL wrote; then its state stands and is stored again.
       if (sale.activity.state !== state) return false
@@ -205,7 +232,6 @@ export class SaleDesk {
       sale.statuses.clear()
     }
     await keepers.actRound()
-    await this.audit(actor, `activity.${event}`, activityKey(id), { state }, { state: next })
   }
 
   /** Holds and tokens still move the ledger: it is left alone only when nothing is on its way. */
@@ -228,6 +254,11 @@ export class SaleDesk {
     if (sale.activity.state !== 'draft') keepers.changed(sale)
     await keepers.actRound()
   }
+}
+
+/** What the audit says of an operator's change. */
+export function entryOf(actor: Actor, action: string, subject: string, before: unknown, after: unknown): AuditEntry {
+  return { actor: actor.name, role: actor.role, action, subject, before, after }
 }
 
 /** The value, or a Problem `bad_request` with every error. */

@@ -3,8 +3,11 @@
 import {
   type ActivityDoc,
   type ActivityState,
+  DEFAULT_POLICY,
   type Parsed,
+  type PolicyPlan,
   parseActivityDoc,
+  parsePolicyPlan,
   parseSkuDoc,
   type SkuDoc,
 } from '@bigtap/domain'
@@ -15,7 +18,7 @@ type Input = Readonly<Record<string, unknown>>
 const FREE_STATES: readonly ActivityState[] = ['draft', 'scheduled']
 const LIVE_STATES: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused']
 const LIVE_ACTIVITY_FIELDS = ['title', 'closesAt', 'accessLimits']
-const LIVE_SKU_FIELDS = ['title', 'imageUrl', 'paused', 'policy']
+const LIVE_SKU_FIELDS = ['title', 'imageUrl', 'paused', 'policy', 'policyPlan']
 /** The ledger was made with these. */
 const FIXED_POLICY_FIELDS = ['overbook', 'holdSeconds'] as const
 
@@ -44,13 +47,27 @@ export function readSkuPatch(before: SkuDoc, input: Input): Parsed<SkuDoc> {
   return parseSkuDoc({ ...before, ...input, ...merged, id, activityId })
 }
 
+/** Reads the plan of a SKU's policy; each of its policies is tried on the base that was read with it. */
+export function readPlan(value: unknown, read: Parsed<SkuDoc>): Parsed<PolicyPlan> {
+  return parsePolicyPlan(value, read.ok ? read.value.policy : DEFAULT_POLICY)
+}
+
+/** Both values, or the errors of both. */
+export function both<A, B>(a: Parsed<A>, b: Parsed<B>): Parsed<[A, B]> {
+  if (a.ok && b.ok) return { ok: true, value: [a.value, b.value] }
+  return { ok: false, errors: [...(a.ok ? [] : a.errors), ...(b.ok ? [] : b.errors)] }
+}
+
 /** Why the state forbids these changes of an activity; undefined when it does not. */
 export function activityChangeObstacle(before: ActivityDoc, after: ActivityDoc): string | undefined {
   return obstacle(before.state, changedFields(before, after), LIVE_ACTIVITY_FIELDS)
 }
 
+/** A SKU's document, with the plan of its policy where that may change too. */
+export type SkuChange = SkuDoc & { readonly policyPlan?: PolicyPlan }
+
 /** Why the state forbids these changes of a SKU; undefined when it does not. */
-export function skuChangeObstacle(state: ActivityState, before: SkuDoc, after: SkuDoc): string | undefined {
+export function skuChangeObstacle(state: ActivityState, before: SkuChange, after: SkuChange): string | undefined {
   const fixed = FIXED_POLICY_FIELDS.filter((field) => before.policy[field] !== after.policy[field])
   if (LIVE_STATES.includes(state) && fixed.length > 0)
     return `${fixed.join(', ')} cannot change once the ledger is made`
