@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CatalogStore } from './catalog-store.ts'
 import { connectStore, type Store } from './connection.ts'
 import { NameLease } from './name-lease.ts'
-import { type NodeInfo, Nodes } from './nodes.ts'
+import { heartbeatLoop, type NodeInfo, Nodes } from './nodes.ts'
 
 let redis: Engine
 let store: Store
@@ -110,6 +110,17 @@ describe('nodes', () => {
     expect(heard?.ageMs).toBeLessThan(1_000)
 
     await waitFor('the node to be silent for a while', async () => ((await nodes.list())[0]?.ageMs ?? 0) >= 30)
+  })
+
+  test('a planned stop takes a node off the list', async () => {
+    const nodes = new Nodes(store)
+    const loop = heartbeatLoop(nodes, () => info, 5)
+    loop.start()
+    await waitFor('the node is there', async () => (await nodes.list()).length === 1)
+
+    await loop.stop()
+
+    expect(await nodes.list()).toEqual([])
   })
 
   test('who was silent for more than an hour is forgotten', async () => {

@@ -59,12 +59,15 @@ export class Nodes {
   }
 }
 
-/** A heartbeat loop as a part of a service; faults are left to the next beat. `beat` says at once what has changed. */
+/**
+ * A heartbeat loop as a part of a service; faults are left to the next beat. `beat` says at once what has changed; a planned
+ * stop takes the node off the list, where its silence would say the same later.
+ */
 export function heartbeatLoop(
   nodes: Nodes,
   read: () => NodeInfo,
   everyMs = HEARTBEAT_MS,
-): { start(): void; stop(): void; beat(): Promise<void> } {
+): { start(): void; stop(): Promise<void>; beat(): Promise<void> } {
   let timer: NodeJS.Timeout | undefined
   const beat = () => nodes.heartbeat(read()).catch(() => undefined)
   return {
@@ -72,7 +75,10 @@ export function heartbeatLoop(
       void beat()
       timer = setInterval(beat, everyMs)
     },
-    stop: () => clearInterval(timer),
+    stop: async () => {
+      clearInterval(timer)
+      await nodes.remove(read().id).catch(() => undefined)
+    },
     beat,
   }
 }

@@ -7,6 +7,7 @@ import { createKeyRing } from '@bigtap/token'
 import { createServer } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
 import { SKUS_MAX } from './core/sku-table.ts'
+import { leave } from './leaving.ts'
 import { MiddleNode } from './middle-node.ts'
 
 const CATALOG_POLL_MS = 200
@@ -45,14 +46,8 @@ await runService('middle', spec, (context) => {
     },
   )
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    id: nodeId,
-    role: 'middle',
-    state: node.state,
-    statsAddress: '',
-    address: `${host}:${port}`,
-    revision: mirror.revision,
-    digest: mirror.digest,
-    at: clock.now(),
+    ...{ id: nodeId, role: 'middle', state: node.state, statsAddress: '', address: `${host}:${port}` },
+    ...{ revision: mirror.revision, digest: mirror.digest, at: clock.now() },
   }))
   context.page('/debug/skus', () => node.view())
 
@@ -74,5 +69,6 @@ await runService('middle', spec, (context) => {
     },
     { name: 'links', start: async () => void (await server.start()), stop: () => server.stop(), limits: server.limits },
     { name: 'heartbeat', start: () => heartbeat.start(), stop: () => heartbeat.stop() },
+    { name: 'slots', stop: () => leave(node, { ...context, beat: heartbeat.beat }) },
   ]
 })
