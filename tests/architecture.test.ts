@@ -15,7 +15,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   db: ['kernel', 'domain'],
   http: ['kernel', 'domain', 'token'],
   runtime: ['kernel'],
-  catalog: ['kernel', 'domain', 'store'],
+  catalog: ['kernel', 'domain', 'store', 'protocol', 'transport'],
   engines: [],
   testkit: ['kernel', 'engines'],
 }

@@ -5,8 +5,11 @@ import {
   type ActivityId,
   DOCUMENT_BYTES_MAX,
   type Parsed,
+  PRESSURE_KEY,
+  type PressureDoc,
   type SkuDoc,
   type SkuId,
+  SLOTS_KEY,
   type SlotTableDoc,
   type StatusDoc,
   skuKey,
@@ -25,6 +28,7 @@ export interface CatalogView {
   sku(activityId: ActivityId, skuId: SkuId): SkuDoc | undefined
   status(activityId: ActivityId, skuId: SkuId): StatusDoc | undefined
   slotTable(): SlotTableDoc | undefined
+  pressure(): PressureDoc | undefined
 }
 
 /** A document as it was published; a null body deletes it, undefined was no JSON. */
@@ -47,10 +51,18 @@ export interface RefusedDocument {
 /** What became of a document. `ignored`: older than what is held, or the same, or a kind of a newer version. */
 export type Applied = 'applied' | 'refused' | 'ignored'
 
+/** What became of a trial; errors where it was refused. */
+export interface Tried {
+  readonly applied: Applied
+  readonly errors: readonly string[]
+}
+
 /** 100 activities of 400 SKUs, each with its status, are 80,100. One more than this is refused. */
 export const DOCUMENTS_MAX = 100_000
 /** Refusals that are remembered; the oldest is forgotten. */
 export const REFUSALS_MAX = 1_000
+/** Deleted keys whose revision is remembered, against a late copy from before; the oldest is forgotten. */
+export const DELETED_MAX = 10_000
 /** Documents on trial at a time; one more is refused. */
 export const TRIALS_MAX = 64
 
@@ -70,11 +82,13 @@ export class Documents implements CatalogView {
   revision = 0
   readonly #entries = new Map<string, Entry>()
   readonly #refused = new Map<string, RefusedDocument>()
+  readonly #deleted = new Map<string, number>()
   readonly #trials = new Map<string, { endsAt: number }>()
   readonly #activities = new Map<ActivityId, ActivityDoc>()
   readonly #skus = new Map<string, SkuDoc>()
   readonly #statuses = new Map<string, StatusDoc>()
   #slots: SlotTableDoc | undefined
+  #pressure: PressureDoc | undefined
   #digest = 0
   #newestDigest = 0
 
@@ -111,6 +125,10 @@ export class Documents implements CatalogView {
     return this.#slots
   }
 
+  pressure(): PressureDoc | undefined {
+    return this.#pressure
+  }
+
   /** Documents whose newest version was refused. */
   refused(): RefusedDocument[] {
     return [...this.#refused.values()]
@@ -120,22 +138,25 @@ export class Documents implements CatalogView {
     return this.#refused.get(key)
   }
 
-  keys(): IterableIterator<string> {
-    return this.#entries.keys()
+  /** Up to `revision` what comes next counts, whatever was held: the catalog began anew, or is read whole. Documents stay. */
+  forgetRevisions(revision = Number.POSITIVE_INFINITY): void {
+    for (const entry of this.#entries.values()) if (entry.revision <= revision) entry.revision = 0
+    this.#deleted.clear()
   }
 
-  /** The catalog began anew (Redis was emptied and filled again): revisions count from the start, documents stay. */
-  forgetRevisions(): void {
-    this.revision = 0
-    for (const entry of this.#entries.values()) entry.revision = 0
+  /** Removes what was not named since the revisions were forgotten, and returns the keys. */
+  removeForgotten(): string[] {
+    const forgotten = [...this.#entries].filter(([, { revision }]) => revision === 0).map(([key]) => key)
+    return forgotten.filter((key) => this.#remove(key, 0) === 'applied')
   }
 
   /** Applies one published document, or refuses it whole. */
   apply(incoming: IncomingDocument): Applied {
     const { key, revision, body } = incoming
     const entry = this.#entries.get(key)
-    if (entry !== undefined && entry.revision > revision) return 'ignored'
-    if (body === null) return this.#remove(key)
+    if ((entry?.revision ?? this.#deleted.get(key) ?? 0) > revision) return 'ignored'
+    if (body === null) return this.#remove(key, revision)
+    this.#deleted.delete(key)
     const hash = incoming.hash ?? documentHash(key, JSON.stringify(body) ?? '')
     const wasTried = this.#trials.delete(key)
     const isSame = entry !== undefined && entry.hash === hash && entry.newestHash === hash
@@ -147,22 +168,22 @@ export class Documents implements CatalogView {
   }
 
   /** Lays a document over the published one until `endsAt`. The published one, when it comes, takes its place. */
-  try(incoming: IncomingDocument, endsAt: number): Applied {
+  try(incoming: IncomingDocument, endsAt: number): Tried {
     const { key, body, revision } = incoming
     const entry = this.#entries.get(key)
-    if (revision > 0 && entry !== undefined && entry.revision > revision) return 'ignored'
-    const checked = this.#check(incoming)
-    if (checked === undefined) return 'ignored'
-    const isFull = this.#trials.size >= TRIALS_MAX && !this.#trials.has(key)
-    const errors = checked.ok ? (isFull ? [`there are ${TRIALS_MAX} trials already`] : []) : checked.errors
-    if (!checked.ok || errors.length > 0) {
-      this.#refuse({ key, revision, errors })
-      return 'refused'
+    const isOld = revision > 0 && entry !== undefined && entry.revision > revision
+    const checked = isOld ? undefined : this.#check(incoming)
+    if (checked === undefined) return { applied: 'ignored', errors: [] }
+    if (!checked.ok) return { applied: 'refused', errors: checked.errors }
+    if (entry?.hash === documentHash(key, JSON.stringify(body))) {
+      return { applied: this.endTrial(key) ? 'applied' : 'ignored', errors: [] }
     }
-    if (entry?.hash === documentHash(key, JSON.stringify(body))) return this.endTrial(key) ? 'applied' : 'ignored'
+    if (this.#trials.size >= TRIALS_MAX && !this.#trials.has(key)) {
+      return { applied: 'refused', errors: [`there are ${TRIALS_MAX} trials already`] }
+    }
     this.#trials.set(key, { endsAt })
     this.#put(checked.value)
-    return 'applied'
+    return { applied: 'applied', errors: [] }
   }
 
   /** What is published holds again. Was there a trial? */
@@ -179,11 +200,15 @@ export class Documents implements CatalogView {
 
   #replace({ key, revision }: IncomingDocument, hash: number, checked: Parsed<GoodDocument> | undefined): Applied {
     const isFull = this.#entries.size >= DOCUMENTS_MAX && !this.#entries.has(key)
-    const errors = isFull ? [`there are ${DOCUMENTS_MAX} documents already`] : checked?.ok === false ? checked.errors : []
+    const errors = isFull
+      ? [`there are ${DOCUMENTS_MAX} documents already`]
+      : checked?.ok === false
+        ? checked.errors
+        : []
     const entry = this.#entries.get(key) ?? { revision, newestHash: 0, hash: 0, good: undefined }
     if (!isFull) this.#note(key, entry, revision, hash)
     if (errors.length > 0) {
-      this.#refuse({ key, revision, errors })
+      keep(this.#refused, key, { key, revision, errors }, REFUSALS_MAX)
       this.#restore(key) // a trial that lay over it has ended
       return 'refused'
     }
@@ -214,18 +239,12 @@ export class Documents implements CatalogView {
     return epoch < held ? { ok: false, errors: [`slot table of epoch ${epoch} is older than ${held}`] } : parsed
   }
 
-  #refuse(refused: RefusedDocument): void {
-    this.#refused.delete(refused.key)
-    const [oldest] = this.#refused.keys()
-    if (oldest !== undefined && this.#refused.size >= REFUSALS_MAX) this.#refused.delete(oldest)
-    this.#refused.set(refused.key, refused)
-  }
-
   #put({ kind, key, doc }: GoodDocument): void {
     if (kind === 'activity') this.#activities.set(doc.id, doc)
     else if (kind === 'sku') this.#skus.set(key, doc)
     else if (kind === 'status') this.#statuses.set(key, doc)
-    else this.#slots = doc
+    else if (kind === 'slots') this.#slots = doc
+    else this.#pressure = doc
   }
 
   #restore(key: string): void {
@@ -234,10 +253,11 @@ export class Documents implements CatalogView {
     else this.#put(good)
   }
 
-  #remove(key: string): Applied {
+  #remove(key: string, revision: number): Applied {
     const entry = this.#entries.get(key)
     const wasTried = this.#trials.delete(key)
     this.#refused.delete(key)
+    keep(this.#deleted, key, revision, DELETED_MAX)
     if (entry === undefined && !wasTried) return 'ignored'
     if (entry !== undefined) {
       this.#digest ^= entry.hash
@@ -251,9 +271,18 @@ export class Documents implements CatalogView {
   #take(key: string): void {
     this.#skus.delete(key)
     this.#statuses.delete(key)
-    if (key === 'slots') this.#slots = undefined
+    if (key === SLOTS_KEY) this.#slots = undefined
+    if (key === PRESSURE_KEY) this.#pressure = undefined
     if (key.startsWith('activity:')) this.#activities.delete(Number(key.slice('activity:'.length)))
   }
+}
+
+/** Puts a value last; where there are too many the first falls. */
+function keep<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
+  map.delete(key)
+  const [oldest] = map.keys()
+  if (oldest !== undefined && map.size >= max) map.delete(oldest)
+  map.set(key, value)
 }
 
 function toHex(digest: number): string {

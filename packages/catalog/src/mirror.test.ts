@@ -1,5 +1,6 @@
 import { type ActivityDoc, activityKey, NO_RESERVATION, type SlotTableDoc, skuKey, statusKey } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
+import type { CatalogHead } from '@bigtap/store'
 import { FakeClock } from '@bigtap/testkit'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { IncomingDocument } from './documents.ts'
@@ -32,9 +33,9 @@ class MemoryFeed {
     this.docs = [...this.docs.filter((one) => one.key !== key), { key, revision: this.newest, body }]
   }
 
-  async revision(): Promise<number> {
+  async head(): Promise<CatalogHead> {
     if (this.isDown) throw new Error('no answer')
-    return this.newest
+    return { revision: this.newest, digest: '', epoch: 0 }
   }
 
   async readSince(revision: number): Promise<IncomingDocument[]> {

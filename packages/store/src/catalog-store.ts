@@ -22,9 +22,9 @@ export interface PublishedDocument {
   readonly revision: number
   readonly body: unknown
   /** Of key and text, as `documentHash` has it; 0 when it was deleted. */
-  readonly hash: number
+  readonly hash?: number
   /** Length of its text in UTF-8. */
-  readonly bytes: number
+  readonly bytes?: number
 }
 
 /** Where the catalog stands: read in one step. */
@@ -117,9 +117,10 @@ function parseText(key: string, stored: string): PublishedDocument {
   return { key, revision: Number(stored.slice(0, bar)), body, bytes, hash: text === '' ? 0 : documentHash(key, text) }
 }
 
+/** A text `null` is no deletion. */
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text) ?? undefined
   } catch {
     return undefined // the reader's document check names the key and refuses it
   }

@@ -51,7 +51,7 @@ class MemoryFeed implements CatalogFeed {
   publish(key: string, body: unknown) {
     this.docs = [...this.docs.filter((one) => one.key !== key), { key, revision: ++this.newest, body }]
   }
-  revision = async () => this.newest
+  head = async () => ({ revision: this.newest, digest: '', epoch: 0 })
   readSince = async (revision: number) => this.docs.filter((one) => one.revision > revision)
 }
 
