@@ -2,6 +2,7 @@ export { createLogger } from './logger.ts'
 export { systemClock, systemRandom } from './machine.ts'
 export { createMetrics, type MetricsRegistry } from './metrics.ts'
 export { type OpsSource, startOpsServer } from './ops-server.ts'
+export { type ProcessFigures, watchProcess } from './process-figures.ts'
 export { type Part, runService, type ServiceContext } from './run-service.ts'
 export {
   type Declaration,

@@ -69,7 +69,7 @@ export {
   PressureBoard,
   type PressureReport,
 } from './pressure-board.ts'
-export { PUSHES_MAX, type PushedStats, PushList, pushLoop, type TakenPushes } from './push-list.ts'
+export { PUSHES_MAX, type PushedStats, PushList, type TakenPushes } from './push-list.ts'
 export {
   RESERVATIONS_MAX,
   RESERVATIONS_PAGE,

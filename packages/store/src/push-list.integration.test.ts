@@ -1,8 +1,8 @@
 import { nullLogger } from '@bigtap/kernel'
-import { type Engine, startRedis, waitFor } from '@bigtap/testkit'
+import { type Engine, startRedis } from '@bigtap/testkit'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connectStore, type Store } from './connection.ts'
-import { PUSHES_MAX, PushList, pushLoop } from './push-list.ts'
+import { PUSHES_MAX, PushList } from './push-list.ts'
 
 const stats = (at: number) => ({ nodeId: 'cart-1', role: 'cart', at, figures: { cpu: 0.1 }, labels: {}, skus: [] })
 
@@ -45,22 +45,4 @@ test('with nobody to take them, the newest 10,000 stay', async () => {
 
   expect(await list.length()).toBe(PUSHES_MAX)
   expect(await store.redis.lindex('bt:push', -1)).toBe(JSON.stringify(stats(7)))
-})
-
-test('a service pushes by itself, also after a reading of its figures has failed', async () => {
-  let reads = 0
-  const loop = pushLoop(
-    list,
-    () => {
-      if (++reads === 1) throw new Error('not yet')
-      return stats(reads)
-    },
-    20,
-  )
-  loop.start()
-
-  await waitFor('two pushes', async () => (await list.length()) >= 2)
-  loop.stop()
-
-  expect((await list.take(1)).values).toEqual([stats(2)])
 })

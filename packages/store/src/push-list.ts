@@ -58,33 +58,6 @@ export class PushList {
   }
 }
 
-/** A push each second as a part of a service. A push that failed is left to the next one: counters lose nothing by it. */
-export function pushLoop(
-  list: Pick<PushList, 'push'>,
-  read: () => PushedStats | Promise<PushedStats>,
-  everyMs = 1_000,
-): { start(): void; stop(): void } {
-  let timer: NodeJS.Timeout | undefined
-  let isPushing = false
-  const push = async () => {
-    if (isPushing) return
-    isPushing = true
-    try {
-      await list.push(await read())
-    } catch {
-      // dcacenter sees the silence: the age of the node's figures grows
-    } finally {
-      isPushing = false
-    }
-  }
-  return {
-    start: () => {
-      timer = setInterval(() => void push(), everyMs)
-    },
-    stop: () => clearInterval(timer),
-  }
-}
-
 function parse(text: string): unknown {
   if (text.length > TEXT_CHARS_MAX) return undefined
   try {

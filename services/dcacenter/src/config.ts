@@ -11,4 +11,7 @@ export const settings = defineSettings({
     default: 1_000,
     doc: 'how often every limiter and Middle node is asked for its figures, ms; widens by itself with many nodes',
   }),
+  password: setting.optionalSecret('BIGTAP_DCACENTER_PASSWORD', {
+    doc: 'password that clients of the Redis protocol must give (AUTH); without it everybody who reaches the port may read',
+  }),
 })

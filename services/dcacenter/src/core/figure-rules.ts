@@ -1,0 +1,64 @@
+import { NO_FIGURES } from '@bigtap/domain'
+
+/**
+ * What a figure is.
+ *
+ * - `counter` only grows until its node restarts; it is kept as a sum over nodes and made into a rate per second.
+ * - `gauge` is a value of the moment; over nodes it is summed, or the largest counts.
+ * - `ledger` figures are a set that belongs together: the newest whole set counts, from whichever node it comes.
+ */
+export type FigureRule =
+  | { readonly kind: 'counter'; readonly rate: string }
+  | { readonly kind: 'gauge'; readonly over: 'sum' | 'max' }
+  | { readonly kind: 'ledger' }
+
+/** How old a node's ledger figures were when it told them, ms; comes with them. */
+export const LEDGER_AGE = 'ledgerAgeMs'
+
+/** Per-kind counters: `answers.sold_out` has the rate `answerRate.sold_out`. */
+const ANSWERS = 'answers.'
+
+const RATES: Readonly<Record<string, string>> = {
+  asks: 'askRate',
+  granted: 'grantRate',
+  shed: 'shedRate',
+  middleAsks: 'middleAskRate',
+  calls: 'callRate',
+  stored: 'storedRate',
+}
+const LARGEST: ReadonlySet<string> = new Set(['eventLoopMs', 'lag', 'waitMs', 'oldestMs'])
+const LEDGER: ReadonlySet<string> = new Set([...Object.keys(NO_FIGURES), LEDGER_AGE])
+
+/** Says nothing when summed: it is shown with its node only. */
+export const NODE_ONLY: ReadonlySet<string> = new Set(['revision', 'isLeader', 'epoch'])
+
+/** The rule of a figure; a name that is not known is a gauge that is summed. */
+export function ruleOf(name: string): FigureRule {
+  const rate = Object.hasOwn(RATES, name) ? RATES[name] : undefined
+  if (rate !== undefined) return { kind: 'counter', rate }
+  if (name.startsWith(ANSWERS)) return { kind: 'counter', rate: `answerRate.${name.slice(ANSWERS.length)}` }
+  if (LEDGER.has(name)) return LEDGER_RULE
+  return LARGEST.has(name) ? MAX_RULE : SUM_RULE
+}
+
+const LEDGER_RULE: FigureRule = { kind: 'ledger' }
+const MAX_RULE: FigureRule = { kind: 'gauge', over: 'max' }
+const SUM_RULE: FigureRule = { kind: 'gauge', over: 'sum' }
+
+/** Why a value was dropped. */
+export type Dirt = 'notFinite' | 'negative' | 'absurd' | 'badName' | 'excess'
+/** All reasons. */
+export const DIRT: readonly Dirt[] = ['notFinite', 'negative', 'absurd', 'badName', 'excess']
+
+const NAME = /^[a-zA-Z][a-zA-Z0-9_.-]{0,63}$/
+/** Above these a value says that its node is broken, not that it is busy. */
+const MOST: Readonly<Record<string, number>> = { cpu: 1_024, eventLoopMs: 3_600_000, ageMs: 86_400_000 }
+
+/** Whether a value can be believed: undefined, or why not. All figures of the platform are counts or sizes, none negative. */
+export function dirtOf(name: string, value: unknown): Dirt | undefined {
+  if (!NAME.test(name)) return 'badName'
+  if (typeof value !== 'number' || !Number.isFinite(value)) return 'notFinite'
+  if (value < 0) return 'negative'
+  const most = Object.hasOwn(MOST, name) ? MOST[name] : undefined
+  return value > (most ?? Number.MAX_SAFE_INTEGER) ? 'absurd' : undefined
+}
