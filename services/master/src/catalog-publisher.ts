@@ -1,21 +1,31 @@
 /**
- * Publishes documents. What is queued is merged by key and goes out as one revision; what cannot go out stays queued.
+ * Publishes documents. What is queued is merged by key and goes out as one revision, the urgent before all others; what
+ * cannot go out stays queued, and what no front would take does not go out at all.
  *
  * ```
- *   queue ─► pending (newest per key) ─ flush ─► Redis ─► revision
- *                 ▲ failed: back ◄───────┘         └ lower than the last: Redis was emptied ─► above it, all again
+ *   queue ─ checked ─► pending (newest per key) ─ flush ─► Redis, with our epoch ─► revision ─► told to the routers
+ *                          ▲ failed: back ◄────────┘           └ lower than the last: Redis was emptied ─► all again
  * ```
  */
 
 import type { Logger } from '@bigtap/kernel'
-import type { CatalogStore, DocumentChange } from '@bigtap/store'
+import type { CatalogStore, DocumentChange, PublishedDocument } from '@bigtap/store'
+import type { PublishedChange } from './core/command-log.ts'
+import { checkDocument } from './core/document-check.ts'
+import { isUrgent } from './core/lanes.ts'
 
 /** Collaborators. `allDocuments` is everything that the fronts should have. */
 export interface PublisherParts {
   readonly catalog: Pick<CatalogStore, 'publish' | 'revision' | 'readSince' | 'ensureAbove'>
   readonly logger: Logger
+  /** The fence of our leadership; a higher one in the catalog makes publishing reject with STALE_EPOCH. */
+  readonly epoch: number
+  /** May we act, by our own clock? */
+  mayAct(): boolean
   allDocuments(): DocumentChange[]
-  onPublished(revision: number, keys: readonly string[]): void
+  onPublished(revision: number, changes: readonly PublishedChange[]): void
+  /** A document was not taken; what was published of it before stands. */
+  onRefused(key: string, errors: readonly string[]): void
 }
 
 /** Documents of one revision; more go out in several. */
@@ -26,7 +36,8 @@ export const REVISION_SLACK = 10_000
 /** The only writer of the catalog. */
 export class CatalogPublisher {
   readonly #parts: PublisherParts
-  readonly #pending = new Map<string, unknown>()
+  readonly #pending = new Map<string, PublishedChange>()
+  readonly #published = new Map<string, unknown>()
   #last = 0
   #isFlushing = false
   #isPrimed = false
@@ -55,8 +66,17 @@ export class CatalogPublisher {
     this.#last = Math.max(this.#last, revision)
   }
 
+  /** What was published last of a document; undefined when nothing was, or it was deleted. */
+  published(key: string): unknown {
+    return this.#published.get(key)
+  }
+
   queue(changes: readonly DocumentChange[]): void {
-    for (const { key, body } of changes) this.#pending.set(key, body)
+    for (const { key, body } of changes) {
+      const errors = checkDocument(key, body)
+      if (errors.length > 0) this.#parts.onRefused(key, errors)
+      else this.#add(key, body)
+    }
   }
 
   isPending(key: string): boolean {
@@ -65,31 +85,39 @@ export class CatalogPublisher {
 
   /** Publishes what waits; rejects when Redis is away, and keeps it. */
   async flush(): Promise<void> {
-    if (this.#isFlushing || !this.#isPrimed) return
+    if (this.#isFlushing || !this.#isPrimed || !this.#parts.mayAct()) return
     this.#isFlushing = true
     try {
-      while (this.#pending.size > 0) await this.#publishSome()
+      while (this.#pending.size > 0 && this.#parts.mayAct()) await this.#publishSome()
     } finally {
       this.#isFlushing = false
     }
   }
 
-  /** At start: what Redis has already needs no new revision; what it has too much goes. Rejects when Redis is away. */
-  async prime(): Promise<void> {
-    const { catalog, onPublished } = this.#parts
+  /**
+   * At start: takes the epoch, so that an older leader publishes nothing any more. What Redis has already needs no new
+   * revision; what it has too much goes. `recall` may take from it what is wanted. Rejects when Redis is away.
+   */
+  async prime(recall: (documents: readonly PublishedDocument[]) => void = () => undefined): Promise<void> {
+    const { catalog, onPublished, epoch } = this.#parts
+    await catalog.publish([], { epoch })
     await this.reconcile()
-    const published = new Map((await catalog.readSince(0)).map((doc) => [doc.key, doc]))
+    const documents = await catalog.readSince(0)
+    recall(documents)
+    const published = new Map(documents.map((doc) => [doc.key, doc]))
     const wanted = this.#parts.allDocuments()
     const keys = new Set(wanted.map(({ key }) => key))
+    for (const { key, body } of published.values()) if (body !== null) this.#published.set(key, body)
     for (const { key, body } of wanted) {
       const there = published.get(key)
       published.delete(key)
-      if (there !== undefined && sameJson(there.body, body)) onPublished(there.revision, [key])
-      else this.#pending.set(key, body)
+      if (there !== undefined && sameJson(there.body, body))
+        onPublished(there.revision, [{ key, body, isUrgent: false }])
+      else this.queue([{ key, body }])
     }
     const isStray = (key: string) =>
       isOurs(key) && !(key.startsWith('status:') && keys.has(key.replace('status', 'sku')))
-    for (const [key, { body }] of published) if (body !== null && isStray(key)) this.#pending.set(key, null)
+    for (const [key, { body }] of published) if (body !== null && isStray(key)) this.#add(key, null)
     this.#isPrimed = true
   }
 
@@ -108,28 +136,45 @@ export class CatalogPublisher {
   }
 
   async #publishSome(): Promise<void> {
-    const { catalog, onPublished } = this.#parts
-    const changes = [...this.#pending].slice(0, CATALOG_LIMITS.changesMax).map(([key, body]) => ({ key, body }))
+    const { catalog, onPublished, epoch } = this.#parts
+    const changes = this.#next()
     for (const { key } of changes) this.#pending.delete(key)
+    const putBack = () => {
+      for (const change of changes) if (!this.#pending.has(change.key)) this.#pending.set(change.key, change)
+    }
     const last = this.#last
-    const revision = await catalog.publish(changes).catch((error: unknown) => {
-      for (const { key, body } of changes) if (!this.#pending.has(key)) this.#pending.set(key, body)
+    const revision = await catalog.publish(changes, { epoch }).catch((error: unknown) => {
+      putBack()
       throw error
     })
     if (revision <= last) {
-      this.queue(changes.filter(({ key }) => !this.#pending.has(key)))
+      putBack()
       return this.#publishAllAbove()
     }
     this.recall(revision)
-    onPublished(
-      revision,
-      changes.map(({ key }) => key),
-    )
+    for (const { key, body } of changes) {
+      if (body === null) this.#published.delete(key)
+      else this.#published.set(key, body)
+    }
+    onPublished(revision, changes)
+  }
+
+  /** All that is urgent, or some of the rest. */
+  #next(): PublishedChange[] {
+    const all = [...this.#pending.values()]
+    const urgent = all.filter((change) => change.isUrgent)
+    return (urgent.length > 0 ? urgent : all).slice(0, CATALOG_LIMITS.changesMax)
+  }
+
+  /** What was urgent and has not gone out stays urgent. */
+  #add(key: string, body: unknown): void {
+    const waits = this.#pending.get(key)?.isUrgent ?? false
+    this.#pending.set(key, { key, body, isUrgent: waits || isUrgent(key, this.#published.get(key), body) })
   }
 }
 
 function isOurs(key: string): boolean {
-  return /^(activity|sku|status):/.test(key)
+  return /^(activity|sku|status):/.test(key) // not the slot table or the pressure: their keepers publish them
 }
 
 function sameJson(a: unknown, b: unknown): boolean {

@@ -6,16 +6,14 @@ export const settings = defineSettings({
   redisUrl: shared.redisUrl,
   databaseUrl: shared.databaseUrl,
   tokenSecret: shared.tokenSecret,
+  clusterSecret: shared.clusterSecret,
+  routers: shared.routers,
   operatorPassword: setting.secret('BIGTAP_OPERATOR_PASSWORD', {
     default: 'bigtap-development-operator',
     doc: 'password of `operator`',
   }),
   operators: setting.optionalSecret('BIGTAP_OPERATORS', {
     doc: 'more accounts: `name:role:<salt hex>.<scrypt hash hex>`, comma-separated; role viewer, operator or admin',
-  }),
-  middleNodes: setting.list('BIGTAP_MIDDLE_NODES', {
-    default: ['middle-1=127.0.0.1:8300'],
-    doc: 'nodes that own the buyers: id=host:port, …',
   }),
   preloadMs: setting.durationMs('BIGTAP_MASTER_PRELOAD_MS', {
     default: 60_000,

@@ -1,14 +1,17 @@
-/** The loops of master: ActKeeper, status keeper, catalog and record. Each round is alone; one that fails is done again. */
+/** ActKeeper's and the status keeper's rounds, and the comparison of the catalog with Redis. */
 
 import { type ActivityState, activityKey, activityStep, statusKey } from '@bigtap/domain'
 import type { Clock, Logger, Metrics } from '@bigtap/kernel'
-import type { Ledger, NodeInfo, Nodes, Store } from '@bigtap/store'
+import type { Ledger, Store } from '@bigtap/store'
 import { type Book, moveTo, type Sale } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
 import { type ActCommand, type ActSettings, actTick, type SaleFact } from './core/act-keeper.ts'
+import type { Alarms } from './core/alarms.ts'
+import type { PublishedChange } from './core/command-log.ts'
 import { nextStatus } from './core/status-keeper.ts'
 import { documentsOf } from './documents.ts'
 import type { LedgerOpener } from './ledger-opener.ts'
+import type { NodeWatch } from './node-watch.ts'
 import type { RecordKeeper } from './record-keeper.ts'
 
 /** Collaborators. */
@@ -19,25 +22,22 @@ export interface KeeperParts {
   readonly record: RecordKeeper
   readonly store: Store
   readonly ledger: Ledger
-  readonly nodes: Nodes
+  readonly watch: NodeWatch
+  readonly alarms: Alarms
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
 }
 
-/** How often each loop looks, ms. */
-export const LOOP_MS = { act: 50, nodes: 200, status: 100, catalog: 500, record: 500 } as const
+/** How often each round is due, ms. A flip is to be out within 100 ms of the ledger. */
+export const LOOP_MS = { act: 50, nodes: 200, status: 50, catalog: 500, record: 500 } as const
 const ALARM_EVERY_MS = 5_000
 const SELLING: readonly ActivityState[] = ['armed', 'open', 'paused']
 
-/** The loops; they run from start() to stop(). */
+/** The rounds; each rejects when what it needs is away, and goes on from there the next time. */
 export class Keepers {
-  nodes: readonly NodeInfo[] = []
   readonly #settings: ActSettings
   readonly #parts: KeeperParts
-  readonly #timers: NodeJS.Timeout[] = []
-  readonly #failing = new Set<string>()
-  #hasNodes = false
 
   constructor(settings: ActSettings, parts: KeeperParts) {
     this.#settings = settings
@@ -50,39 +50,13 @@ export class Keepers {
     )
   }
 
-  start(): void {
-    const { record, store } = this.#parts
-    const withRedis = (round: () => Promise<void>) => async () => void (store.ready() && (await round()))
-    this.#loop('act', LOOP_MS.act, () => this.actRound())
-    this.#loop(
-      'nodes',
-      LOOP_MS.nodes,
-      withRedis(() => this.#readNodes()),
-    )
-    this.#loop(
-      'status',
-      LOOP_MS.status,
-      withRedis(() => this.statusRound()),
-    )
-    this.#loop(
-      'catalog',
-      LOOP_MS.catalog,
-      withRedis(() => this.#keepCatalog()),
-    )
-    this.#loop('record', LOOP_MS.record, () => record.save())
-  }
-
-  stop(): void {
-    for (const timer of this.#timers) clearInterval(timer)
-  }
-
   /** One round of ActKeeper and of the catalog. */
   async actRound(): Promise<void> {
-    const { book, clock, publisher, store } = this.#parts
+    const { book, clock, publisher, store, watch } = this.#parts
     // After a restart nobody is armed before it is known who is there.
-    if (!this.#hasNodes && store.ready()) await this.#readNodes()
+    if (!watch.hasRead && store.ready()) await watch.read()
     const sales = [...book.sales.values()].map(factOf)
-    const commands = actTick(clock.now(), { sales, nodes: this.nodes }, this.#settings)
+    const commands = actTick(clock.now(), { sales, nodes: watch.list() }, this.#settings)
     for (const command of commands) this.#obey(command)
     if (store.ready()) await publisher.flush()
   }
@@ -100,9 +74,9 @@ export class Keepers {
   }
 
   /** The publisher says what is out. */
-  onPublished(revision: number, keys: readonly string[]): void {
+  onPublished(revision: number, changes: readonly PublishedChange[]): void {
     const { book, publisher } = this.#parts
-    for (const key of keys) {
+    for (const { key } of changes) {
       const sale = key.startsWith('activity:') ? book.get(Number(key.slice('activity:'.length))) : undefined
       if (sale !== undefined && !publisher.isPending(activityKey(sale.activity.id))) sale.revision = revision
     }
@@ -136,17 +110,11 @@ export class Keepers {
     this.#parts.logger.error({ activityId: id, opensAt, waitingFor }, 'the opening is held: not everything is ready')
   }
 
-  /** The first comparison with Redis is a full one. */
-  async #keepCatalog(): Promise<void> {
+  /** Compares the catalog with Redis. */
+  async keepCatalog(): Promise<void> {
     const { publisher } = this.#parts
-    if (publisher.isPrimed) await publisher.reconcile()
-    else await publisher.prime()
+    await publisher.reconcile()
     await publisher.flush()
-  }
-
-  async #readNodes(): Promise<void> {
-    this.nodes = await this.#parts.nodes.list()
-    this.#hasNodes = true
   }
 
   /** A ledger that is in doubt tells nothing: the last status stays until it is back. */
@@ -162,25 +130,6 @@ export class Keepers {
       sale.statuses.set(skuId, status)
       publisher.queue([{ key: statusKey(activityId, skuId), body: status }])
     }
-  }
-
-  #loop(name: string, everyMs: number, round: () => Promise<void>): void {
-    let isRunning = false
-    const run = async () => {
-      if (isRunning) return
-      isRunning = true
-      try {
-        await round()
-        if (this.#failing.delete(name)) this.#parts.logger.info({ loop: name }, 'a loop works again')
-      } catch (error) {
-        if (!this.#failing.has(name)) this.#parts.logger.warn({ error, loop: name }, 'a loop failed and goes on')
-        this.#failing.add(name)
-      } finally {
-        isRunning = false
-      }
-    }
-    void run()
-    this.#timers.push(setInterval(() => void run(), everyMs))
   }
 }
 

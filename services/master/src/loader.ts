@@ -1,14 +1,13 @@
-/** Start of master: what is stored is taken into memory; PostgreSQL may be late. */
+/** Start of a reign: takes over the record and loads what is stored into memory; PostgreSQL may be late. */
 
-import { type Db, migrate } from '@bigtap/db'
-import { SLOTS_KEY, type SlotTableDoc } from '@bigtap/domain'
+import { type Db, migrate, type Reigning } from '@bigtap/db'
+import { parseSlotTableDoc, SLOTS_KEY, type SlotTableDoc } from '@bigtap/domain'
 import { backoffMs, type Clock, type Logger, type Random } from '@bigtap/kernel'
 import type { Book } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
-import { planSlots, type SlotNode } from './core/slot-plan.ts'
 import { REVISION_SETTING } from './record-keeper.ts'
 
-/** Collaborators. */
+/** Collaborators. `db` is fenced by the reign's epoch. */
 export interface LoaderParts {
   readonly db: Db
   readonly book: Book
@@ -18,47 +17,57 @@ export interface LoaderParts {
   readonly logger: Logger
 }
 
-const PAUSE = { baseMs: 100, maxMs: 2_000 }
+/** What became of loading. `outdated`: the record knows an epoch as high. `late`: another master may have more luck. */
+export type Loaded =
+  | { readonly outcome: 'loaded'; readonly slots: SlotTableDoc | undefined }
+  | { readonly outcome: 'outdated'; readonly newest: number }
+  | { readonly outcome: 'late' | 'stopped' }
 
-/** Loads until it has succeeded or was stopped. */
+const PAUSE = { baseMs: 100, maxMs: 1_000 }
+/** Then the leadership is given up. */
+export const LOAD_MS_MAX = 10_000
+
+/** Loads until it has succeeded, was stopped, or took too long. */
 export class Loader {
-  /** The slot table, once it is loaded. */
-  slots: SlotTableDoc | undefined
-  readonly #settings: { databaseUrl: string; nodes: readonly SlotNode[] }
+  readonly #settings: { databaseUrl: string; reigning: Reigning }
   readonly #parts: LoaderParts
   #isStopped = false
 
-  constructor(settings: { databaseUrl: string; nodes: readonly SlotNode[] }, parts: LoaderParts) {
+  constructor(settings: { databaseUrl: string; reigning: Reigning }, parts: LoaderParts) {
     this.#settings = settings
     this.#parts = parts
   }
 
-  get isLoaded(): boolean {
-    return this.slots !== undefined
-  }
-
-  /** Tries until the database has answered; rejects never. */
-  async run(): Promise<void> {
-    const { logger, random } = this.#parts
+  /** Rejects never. */
+  async run(): Promise<Loaded> {
+    const { logger, random, clock } = this.#parts
+    const deadline = clock.monotonic() + LOAD_MS_MAX
     for (let attempt = 1; !this.#isStopped; attempt++) {
       try {
-        const applied = await migrate(this.#settings.databaseUrl)
-        if (applied.length > 0) logger.info({ applied }, 'database is up to date')
         return await this.#load()
       } catch (error) {
         logger.warn({ error, attempt }, 'definitions could not be loaded and are tried again')
+        if (clock.monotonic() > deadline) return { outcome: 'late' }
         const waitMs = backoffMs({ ...PAUSE, attempt, draw: random.next() })
         await new Promise((resolve) => setTimeout(resolve, waitMs))
       }
     }
+    return { outcome: 'stopped' }
   }
 
   stop(): void {
     this.#isStopped = true
   }
 
-  async #load(): Promise<void> {
-    const { db, book, publisher, clock } = this.#parts
+  /** Takes over first: what an older leader has stored before is then loaded, and it stores nothing more. */
+  async #load(): Promise<Loaded> {
+    const { databaseUrl, reigning } = this.#settings
+    const { db, book, publisher, clock, logger } = this.#parts
+    const applied = await migrate(databaseUrl)
+    if (applied.length > 0) logger.info({ applied }, 'database is up to date')
+    const newest = await db.lead(reigning)
+    if (newest.epoch !== reigning.epoch || newest.owner !== reigning.owner)
+      return { outcome: 'outdated', newest: newest.epoch }
     const { definitions, orders } = db
     const revision = await definitions.getSetting(REVISION_SETTING)
     if (typeof revision === 'number') publisher.recall(revision)
@@ -67,8 +76,7 @@ export class Loader {
       sale.hasSold = (await orders.maxSeq(row.id)) > 0
       publisher.recall(row.revision)
     }
-    const slots = planSlots(await definitions.getSetting(SLOTS_KEY), this.#settings.nodes)
-    await definitions.setSetting(SLOTS_KEY, slots)
-    this.slots = slots
+    const slots = parseSlotTableDoc(await definitions.getSetting(SLOTS_KEY))
+    return { outcome: 'loaded', slots: slots.ok ? slots.value : undefined }
   }
 }

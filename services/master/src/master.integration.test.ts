@@ -1,7 +1,7 @@
 import { createDb, type Db } from '@bigtap/db'
 import type { ActivityDoc, SlotTableDoc, StatusDoc } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
-import { CatalogStore, connectStore, Ledger, Nodes, type Store } from '@bigtap/store'
+import { CatalogStore, connectStore, heartbeatLoop, Ledger, Nodes, type Store } from '@bigtap/store'
 import { type Engine, SeededRandom, startPostgres, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashPassword } from './http/accounts.ts'
@@ -18,7 +18,9 @@ let store: Store
 let catalog: CatalogStore
 let ledger: Ledger
 let master: Master
+let middle: { start(): void; stop(): void }
 let origin: string
+let seed = 0
 
 interface Answer {
   readonly status: number
@@ -70,10 +72,11 @@ async function startMaster(): Promise<Master> {
     {
       ...{ host: '127.0.0.1', port: 0, databaseUrl: postgres.url, tokenSecret: 'a secret of the tests' },
       ...{ operatorPassword: PASSWORD, operators: operators.join(','), consoleDir: undefined },
-      ...{ middleNodes: ['middle-1=127.0.0.1:8300', 'middle-2=127.0.0.1:8301'], preloadMs: 60_000, confirmUnits: 100 },
+      ...{ nodeId: 'master-1', address: '', clusterSecret: 'a secret of the links', routers: [] },
+      ...{ preloadMs: 60_000, confirmUnits: 100 },
     },
     {
-      ...{ db, store, ledger, catalog, nodes: new Nodes(store), clock, random: new SeededRandom(7) },
+      ...{ db, store, ledger, catalog, nodes: new Nodes(store), clock, random: new SeededRandom(++seed) },
       ...{ logger: nullLogger, metrics: nullMetrics },
     },
   )
@@ -94,6 +97,11 @@ beforeAll(async () => {
   store = connectStore({ url: redis.url, commandMsMax: 1_000 }, { logger: nullLogger })
   catalog = new CatalogStore(store)
   ledger = new Ledger(store)
+  middle = heartbeatLoop(new Nodes(store), () => ({
+    ...{ id: 'middle-1', role: 'middle', state: 'ready', address: '127.0.0.1:8300', statsAddress: '' },
+    ...{ revision: 1_000_000_000, digest: '', at: Date.now() },
+  }))
+  middle.start()
   master = await startMaster()
   await operator.login()
   await second.login('other', 'another password')
@@ -101,6 +109,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await stopMaster()
+  middle?.stop()
   await store?.close()
   await db?.close()
   await Promise.all([redis?.stop(), postgres?.stop()])
@@ -171,13 +180,18 @@ test('a sale goes from draft to closed, sold out is told, and everything is audi
       ...{ revision, digest: '', at: Date.now() },
     })
   await beat(0)
-  await waitFor('the node is seen', () => master.keepers.nodes.length > 0)
+  await waitFor('the node is seen', () =>
+    master
+      .reign()
+      ?.watch.list()
+      .some(({ id }) => id === 'limiter-9'),
+  )
   expect((await act(a, 'schedule')).status).toBe(200)
   await waitFor('preloading', async () => (await stateOf(a)) === 'preloading')
   await waitFor('a ledger', () => ledger.guards.read(a))
   await new Promise((resolve) => setTimeout(resolve, 300))
   expect(await stateOf(a)).toBe('preloading') // a live node has not seen it
-  await beat(master.publisher.lastRevision)
+  await beat(master.reign()?.publisher.lastRevision ?? 0)
   await waitFor('armed', async () => (await stateOf(a)) === 'armed', 10_000)
   expect((await act(a, 'reset')).status).toBe(200)
   expect(await stateOf(a)).toBeUndefined()
@@ -327,6 +341,8 @@ test('failed logins are bounded', async () => {
 test('without Redis changes are answered 503, and master lives on', async () => {
   await redis.stop()
   await waitFor('redis is lost', () => !store.ready())
+  await waitFor('nobody leads', () => master.reign() === undefined)
   expect((await operator.call('POST', 'activities', newActivity())).status).toBe(503)
-  expect((await operator.call('GET', 'activities')).status).toBe(200)
+  expect((await operator.call('GET', 'activities')).status).toBe(503)
+  expect((await fetch(`${origin}/`)).status).toBe(200)
 })

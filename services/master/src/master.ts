@@ -1,38 +1,41 @@
-/** Puts master together: the book in memory, the keepers that work from it, and the admin API before it. */
+/** Puts master together: the run for the leadership, the reign while it leads, and the admin server before both. */
 
-import type { Db } from '@bigtap/db'
+import type { Db, Reigning } from '@bigtap/db'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { Part } from '@bigtap/runtime'
-import type { CatalogStore, Ledger, Nodes, Store } from '@bigtap/store'
-import { Book } from './book.ts'
-import { CatalogPublisher } from './catalog-publisher.ts'
+import { type CatalogStore, heartbeatLoop, type Ledger, type Nodes, type Store } from '@bigtap/store'
+import { CATALOG_LIMITS } from './catalog-publisher.ts'
+import { ALARMS_MAX } from './core/alarms.ts'
+import { LEASE_MS } from './core/leadership.ts'
 import { LOGIN_LIMITS } from './core/login-guard.ts'
-import { parseNodes } from './core/slot-plan.ts'
-import { allDocuments } from './documents.ts'
+import { ACK_NODES_MAX } from './core/node-acks.ts'
 import { parseAccounts, plainAccount } from './http/accounts.ts'
 import { createAdminServer } from './http/admin-server.ts'
 import { EDGE_LIMITS } from './http/edge.ts'
-import { LiveStream, STREAM_LIMITS } from './http/live-stream.ts'
+import { FORWARD_LIMITS } from './http/forwarder.ts'
+import { ForwardingProof } from './http/forwarding-proof.ts'
+import { STREAM_LIMITS } from './http/live-stream.ts'
 import { Sessions } from './http/session.ts'
-import { Keepers } from './keepers.ts'
-import { LedgerOpener } from './ledger-opener.ts'
-import { Loader } from './loader.ts'
-import { PolicyDesk } from './policy-desk.ts'
-import { PolicyHistory, VERSIONS_MAX } from './policy-history.ts'
-import { AUDIT_WAITING_MAX, RecordKeeper } from './record-keeper.ts'
-import { CHANGES_WAITING_MAX, SaleDesk } from './sale-desk.ts'
-import { SaleView } from './sale-view.ts'
-import { CONFIRM_LIMITS, StockDesk } from './stock-desk.ts'
+import { LeaderSeat } from './leader-seat.ts'
+import { VERSIONS_MAX } from './policy-history.ts'
+import { AUDIT_WAITING_MAX } from './record-keeper.ts'
+import { createReign, type Reign } from './reign.ts'
+import { CHANGES_WAITING_MAX } from './sale-desk.ts'
+import { CONFIRM_LIMITS } from './stock-desk.ts'
 
 /** Settings of master (see config.ts). */
 export interface MasterSettings {
+  readonly nodeId: string
   readonly host: string
+  /** Host at which other masters reach this one; empty: `host`. */
+  readonly address: string
   readonly port: number
   readonly databaseUrl: string
   readonly tokenSecret: string
+  readonly clusterSecret: string
+  readonly routers: readonly string[]
   readonly operatorPassword: string
   readonly operators: string | undefined
-  readonly middleNodes: readonly string[]
   readonly preloadMs: number
   readonly confirmUnits: number
   readonly consoleDir: string | undefined
@@ -51,55 +54,66 @@ export interface MasterParts {
   readonly metrics: Metrics
 }
 
-/** Master, not started yet. Throws BAD_NODES or BAD_OPERATORS. */
+/** Master, not started yet. Throws BAD_OPERATORS. */
 export function createMaster(settings: MasterSettings, parts: MasterParts) {
-  const { db, store, ledger, clock, logger } = parts
-  const book = new Book()
-  const publisher: CatalogPublisher = new CatalogPublisher({
-    ...parts,
-    allDocuments: () => allDocuments(book.sales.values(), loader.slots),
-    onPublished: (revision, keys) => keepers.onPublished(revision, keys),
-  })
-  const record = new RecordKeeper({ db, book, publisher, logger })
-  const loaderSettings = { databaseUrl: settings.databaseUrl, nodes: parseNodes(settings.middleNodes) }
-  const loader: Loader = new Loader(loaderSettings, { ...parts, book, publisher })
-  const keepers: Keepers = new Keepers(settings, { ...parts, book, publisher, record, opener: new LedgerOpener(parts) })
-  const policies = new PolicyHistory(db, clock)
-  const desk = new SaleDesk({ db, store, ledger, book, publisher, keepers, record, policies, clock, loader })
-  const view = new SaleView({ db, store, ledger, book, clock, nodes: () => keepers.nodes })
-  const stream = new LiveStream(() => view.live(), logger)
-  const operator = plainAccount('operator', 'operator', settings.operatorPassword)
-  const accounts = [operator, ...parseAccounts((settings.operators ?? '').split(',').filter((item) => item !== ''))]
-  const sessions = new Sessions({ accounts, secret: settings.tokenSecret, clock })
-  const stock = new StockDesk(settings, desk)
+  const { clock, logger, nodes } = parts
+  const proof = new ForwardingProof(settings.tokenSecret)
+  const sessions = new Sessions({ accounts: accountsOf(settings), secret: settings.tokenSecret, proof, clock })
+  let reign: Reign | undefined
+  let ending: Promise<void> = Promise.resolve()
+  const onWon = (reigning: Reigning) => {
+    const next = createReign(
+      settings,
+      { ...parts, sessions, mayAct: () => seat.epoch() === reigning.epoch, onOver },
+      reigning,
+    )
+    reign = next
+    void ending.then(() => next.start()) // the reign before has let go of everything
+  }
+  const onOver = (reason: string, above?: number) => void seat.resign(reason, above)
+  const onLost = () => {
+    const over = reign
+    reign = undefined
+    ending = Promise.all([ending, over?.stop()]).then(() => undefined)
+  }
+  const address = () => `${settings.address || settings.host}:${server.port()}`
+  const seat = new LeaderSeat({ nodeId: settings.nodeId, address }, { ...parts, onWon, onLost })
+  const acting = () => (reign?.state === 'acting' ? reign : undefined)
   const server = createAdminServer(settings, {
-    ...{ desk, stock, policies: new PolicyDesk(desk), sessions, db, view, stream, logger },
+    ...{ logger, proof, app: () => acting()?.app, leaderAddress: () => seat.leaderAddress },
   })
+  const beat = heartbeatLoop(nodes, () => ({
+    ...{ id: settings.nodeId, role: 'master', state: 'ready', address: address(), statsAddress: '' },
+    ...{ revision: acting()?.publisher.lastRevision ?? 0, digest: '', at: clock.now() },
+  }))
   const lifecycle: Part[] = [
-    { name: 'definitions', ready: () => loader.isLoaded, ...loading(loader, keepers, record, logger) },
-    { name: 'catalog', ready: () => publisher.isSettled },
     { name: 'admin', start: async () => void (await server.start()), stop: () => server.stop(), limits: limitsOf() },
+    { name: 'heartbeat', start: beat.start, stop: beat.stop },
+    {
+      name: 'leadership',
+      start: () => seat.start(),
+      ready: () => acting()?.publisher.isSettled ?? seat.leaderAddress !== undefined,
+      stop: async () => {
+        await seat.stop()
+        await ending
+      },
+    },
   ]
-  return { parts: lifecycle, server, keepers, book, publisher, debug: () => [...book.sales.values()] }
+  return { parts: lifecycle, server, seat, reign: acting, debug: () => [...(acting()?.book.sales.values() ?? [])] }
 }
 
-/** The keepers begin when everything is loaded; the admin API answers 503 until then. */
-function loading(loader: Loader, keepers: Keepers, record: RecordKeeper, logger: Logger): Pick<Part, 'start' | 'stop'> {
-  return {
-    start: () => void loader.run().then(() => loader.isLoaded && keepers.start()),
-    stop: async () => {
-      loader.stop()
-      keepers.stop()
-      if (loader.isLoaded) await record.save().catch((error: unknown) => logger.warn({ error }, 'not all is stored'))
-    },
-  }
+function accountsOf({ operatorPassword, operators }: MasterSettings) {
+  const more = parseAccounts((operators ?? '').split(',').filter((item) => item !== ''))
+  return [plainAccount('operator', 'operator', operatorPassword), ...more]
 }
 
 function limitsOf(): Record<string, unknown> {
-  const others = {
+  return {
+    ...{ edge: EDGE_LIMITS, stream: STREAM_LIMITS, login: LOGIN_LIMITS, confirm: CONFIRM_LIMITS },
+    ...{ lease: LEASE_MS, forward: FORWARD_LIMITS, catalog: CATALOG_LIMITS, alarmsMax: ALARMS_MAX },
     changesWaitingMax: CHANGES_WAITING_MAX,
     auditWaitingMax: AUDIT_WAITING_MAX,
     policyVersionsMax: VERSIONS_MAX,
+    ackNodesMax: ACK_NODES_MAX,
   }
-  return { edge: EDGE_LIMITS, stream: STREAM_LIMITS, login: LOGIN_LIMITS, confirm: CONFIRM_LIMITS, ...others }
 }

@@ -30,6 +30,7 @@ import { onRedis } from './faults.ts'
 import { Problem } from './http/edge.ts'
 import type { Actor } from './http/session.ts'
 import { factOf, type Keepers } from './keepers.ts'
+import type { NodeWatch } from './node-watch.ts'
 import type { PolicyHistory } from './policy-history.ts'
 import type { RecordKeeper } from './record-keeper.ts'
 
@@ -41,6 +42,7 @@ export interface DeskParts {
   readonly book: Book
   readonly publisher: CatalogPublisher
   readonly keepers: Keepers
+  readonly watch: NodeWatch
   readonly record: RecordKeeper
   readonly policies: PolicyHistory
   readonly clock: Clock
@@ -194,8 +196,7 @@ export class SaleDesk {
   }
 
   async #arm(actor: Actor, sale: Sale, force: boolean): Promise<void> {
-    const { clock, keepers } = this.parts
-    const missing = waitingFor(clock.now(), factOf(sale), keepers.nodes)
+    const missing = waitingFor(factOf(sale), this.parts.watch.list())
     if (missing.includes('ledger')) forbid('the ledger is not open yet')
     if (missing.length > 0 && !force) forbid(`waiting for ${missing.join(', ')}; add ?force=true to go on without them`)
     await this.#step(actor, sale, 'arm')

@@ -1,8 +1,9 @@
 import { DEFAULT_POLICY, type Figures, NO_FIGURES, NO_RESERVATION } from '@bigtap/domain'
-import type { Ledger, NodeInfo } from '@bigtap/store'
+import type { Ledger } from '@bigtap/store'
 import { FakeClock } from '@bigtap/testkit'
 import { expect, test } from 'vitest'
 import { Book } from './book.ts'
+import type { SeenNode } from './node-watch.ts'
 import { SaleView } from './sale-view.ts'
 
 const clock = new FakeClock()
@@ -10,16 +11,26 @@ const stored = { version: 1, createdAt: 0, updatedAt: 0 }
 const activity = { id: 7, title: 'Launch', state: 'open', opensAt: 1, closesAt: 2, rule: 'unlimited' } as const
 const more = { admission: 'direct', reservation: NO_RESERVATION, skuIds: [3], accessLimits: [], revision: 1 } as const
 const price = { priceCents: 1, currency: 'EUR', imageUrl: '', stock: 5, limitPerBuyer: 1 }
-const sku = { id: 3, activityId: 7, title: 'Phone', ...price, policy: DEFAULT_POLICY, paused: false, ...stored }
+const sku = {
+  policyPlan: [],
+  id: 3,
+  activityId: 7,
+  title: 'Phone',
+  ...price,
+  policy: DEFAULT_POLICY,
+  paused: false,
+  ...stored,
+}
 const selling: Figures = { ...NO_FIGURES, stock: 5, free: 4, held: 1, quota: 5, pool: 4, redeemed: 1, reservedTotal: 1 }
 
 function viewOf(figures: Figures, guard: string | undefined, isReady = true): SaleView {
   const book = new Book()
   book.put({ ...activity, ...more, ...stored }, [sku], clock.now())
   const ledger = { figures: async () => new Map([[3, figures]]), guards: { read: async () => guard } }
-  const beat: NodeInfo = {
+  const beat: SeenNode = {
     ...{ id: 'middle-1', role: 'middle', state: 'ready', address: 'x:1', statsAddress: '' },
-    ...{ revision: 1, digest: '', at: clock.now() - 300 },
+    ...{ revision: 1, digest: '', at: clock.now() - 300, ageMs: 300, isLive: true, isLinked: false, refused: 0 },
+    ...{ ackedSequence: undefined, clockOffsetMs: undefined, eventLoopMs: undefined },
   }
   return new SaleView({
     ...{ book, clock, ledger: ledger as unknown as Ledger, nodes: () => [beat] },

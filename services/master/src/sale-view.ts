@@ -10,12 +10,12 @@ import {
   stateByFigures,
 } from '@bigtap/domain'
 import type { Clock } from '@bigtap/kernel'
-import type { Ledger, NodeInfo, Store } from '@bigtap/store'
+import type { Ledger, Store } from '@bigtap/store'
 import type { Book, Sale } from './book.ts'
-import { isLive } from './core/act-keeper.ts'
 import { hasLiveLedger } from './core/change-rules.ts'
 import { reportSku, type SkuReport } from './core/sku-report.ts'
 import { onRedis } from './faults.ts'
+import type { SeenNode } from './node-watch.ts'
 
 /** Collaborators. */
 export interface ViewParts {
@@ -24,7 +24,7 @@ export interface ViewParts {
   readonly ledger: Ledger
   readonly book: Book
   readonly clock: Clock
-  nodes(): readonly NodeInfo[]
+  nodes(): readonly SeenNode[]
 }
 
 /** `GET /admin/v1/invariants`. */
@@ -32,12 +32,6 @@ export interface InvariantsReport {
   readonly ok: boolean
   readonly at: number
   readonly skus: readonly SkuReport[]
-}
-
-/** A node with its age, and whether it knows of the newest documents. */
-export interface NodeView extends NodeInfo {
-  readonly ageMs: number
-  readonly isLive: boolean
 }
 
 /** A SKU in the live picture. `ledger` says what the figures are worth. */
@@ -62,7 +56,7 @@ export interface LiveView {
   readonly ok: boolean
   readonly isRedisReady: boolean
   readonly activities: readonly ActivityView[]
-  readonly nodes: readonly NodeView[]
+  readonly nodes: readonly SeenNode[]
   readonly violations: readonly string[]
 }
 
@@ -102,13 +96,8 @@ export class SaleView {
   }
 
   /** Who is there. */
-  nodes(): NodeView[] {
-    const now = this.#parts.clock.now()
-    const view = (node: NodeInfo) => ({ ...node, ageMs: Math.max(0, now - node.at), isLive: isLive(node, now) })
-    return this.#parts
-      .nodes()
-      .map(view)
-      .sort((a, b) => a.role.localeCompare(b.role) || a.id.localeCompare(b.id))
+  nodes(): SeenNode[] {
+    return [...this.#parts.nodes()].sort((a, b) => a.role.localeCompare(b.role) || a.id.localeCompare(b.id))
   }
 
   async #report(sale: Sale): Promise<SkuReport[]> {

@@ -31,7 +31,7 @@ export interface NodeFact {
   readonly id: string
   readonly role: string
   readonly revision: number
-  readonly at: number
+  readonly isLive: boolean
 }
 
 /** What is to be done. */
@@ -42,8 +42,6 @@ export type ActCommand =
 
 /** Nodes whose word counts: without them nobody sells. */
 const ACKING_ROLES: readonly string[] = ['limiter', 'middle']
-/** A node that has been silent this long is not waited for: four of its beats. */
-const NODE_SILENT_MS = 2_000
 /** What is not there this long before the opening raises an alarm (3-sale-model), but not before it had its time. */
 const ALARM_LEAD_MS = 5_000
 const PRELOAD_GRACE_MS = 3_000
@@ -59,15 +57,15 @@ export function actTick(
 }
 
 /** What keeps a preloading sale from being armed; empty when nothing does. */
-export function waitingFor(now: number, sale: SaleFact, nodes: readonly NodeFact[]): string[] {
+export function waitingFor(sale: SaleFact, nodes: readonly NodeFact[]): string[] {
   const missing = sale.hasLedger ? [] : ['ledger']
   if (sale.revision === 0) return [...missing, 'catalog']
-  return [...missing, ...nodes.filter((node) => isLive(node, now) && node.revision < sale.revision).map(({ id }) => id)]
+  return [...missing, ...nodes.filter((node) => isLive(node) && node.revision < sale.revision).map(({ id }) => id)]
 }
 
 /** Is this a node that must know of a sale before it is armed? */
-export function isLive(node: NodeFact, now: number): boolean {
-  return ACKING_ROLES.includes(node.role) && now - node.at < NODE_SILENT_MS
+export function isLive(node: NodeFact): boolean {
+  return ACKING_ROLES.includes(node.role) && node.isLive
 }
 
 function stepSale(now: number, sale: SaleFact, nodes: readonly NodeFact[], settings: ActSettings): ActCommand[] {
@@ -77,7 +75,7 @@ function stepSale(now: number, sale: SaleFact, nodes: readonly NodeFact[], setti
   if (state === 'scheduled') return now >= opensAt - settings.preloadMs ? step('preload') : []
   if (state === 'armed') return now >= opensAt ? step('open') : []
   if (state !== 'preloading') return []
-  const missing = waitingFor(now, sale, nodes)
+  const missing = waitingFor(sale, nodes)
   if (missing.length === 0) return step('arm')
   const commands: ActCommand[] = sale.hasLedger ? [] : [{ type: 'open-ledger', activityId }]
   const isLate = now >= Math.max(opensAt - ALARM_LEAD_MS, sale.since + PRELOAD_GRACE_MS)

@@ -1,4 +1,4 @@
-/** The admin server: API and console on one port. */
+/** The admin server: the console from this process, the admin API from whoever leads. */
 
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,8 +6,7 @@ import type { Logger } from '@bigtap/kernel'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
 import { createEdge } from './edge.ts'
-import { addSaleRoutes, type RouteParts } from './routes.ts'
-import { addWatchRoutes, type WatchParts } from './watch-routes.ts'
+import { addForwarder, type ForwarderParts } from './forwarder.ts'
 
 /** Where it listens, and where the console's files lie. */
 export interface AdminSettings {
@@ -17,26 +16,23 @@ export interface AdminSettings {
 }
 
 /** Collaborators. */
-export interface AdminParts extends RouteParts, WatchParts {
+export interface AdminParts extends ForwarderParts {
   readonly logger: Logger
 }
 
 /** The server; it answers from start() to stop(). */
 export function createAdminServer({ host, port, consoleDir }: AdminSettings, parts: AdminParts) {
-  const app = createEdge(parts)
-  parts.sessions.addRoutes(app)
-  addSaleRoutes(app, parts)
-  addWatchRoutes(app, parts)
-  addConsole(app, consoleDir ?? besideThisService())
+  const server = createEdge(parts)
+  addForwarder(server, parts)
+  addConsole(server, consoleDir ?? besideThisService())
   return {
-    app,
-    start: async (): Promise<string> => {
-      parts.stream.start()
-      return app.listen({ host, port })
-    },
-    stop: async (): Promise<void> => {
-      parts.stream.stop()
-      await app.close()
+    app: server,
+    start: async (): Promise<string> => server.listen({ host, port }),
+    stop: async (): Promise<void> => server.close(),
+    /** The port it listens on; the configured one before. */
+    port: (): number => {
+      const address = server.server.address()
+      return typeof address === 'object' && address !== null ? address.port : port
     },
   }
 }

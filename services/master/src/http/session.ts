@@ -1,6 +1,7 @@
 /**
- * Operators' sessions: `<base64url of {name, role, expiresAt, nonce}>.<mac>` in cookie bt_admin. Nothing is kept, so a
- * session outlives a restart of master; its key depends on the passwords, so a new password ends the sessions.
+ * Operators' sessions: `<base64url of {name, role, expiresAt, nonce}>.<mac>` in cookie bt_admin. Every master accepts it, also
+ * after a restart; its key depends on the passwords, so a new password ends the sessions. Who signed out is kept by the
+ * leader, in memory and in the settings, so that the next leader knows it too.
  */
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
@@ -9,6 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LoginGuard } from '../core/login-guard.ts'
 import type { Account, Role } from './accounts.ts'
 import { Problem, readJson } from './edge.ts'
+import type { ForwardingProof } from './forwarding-proof.ts'
 
 /** Who is signed in. */
 export interface Actor {
@@ -20,7 +22,14 @@ export interface Actor {
 export interface SessionParts {
   readonly accounts: readonly Account[]
   readonly secret: string
+  readonly proof: ForwardingProof
   readonly clock: Clock
+}
+
+/** Where signed-out sessions are kept: `nonce → expiresAt`. Rejects when it is away. */
+export interface SignOuts {
+  load(): Promise<Readonly<Record<string, number>>>
+  save(signedOut: Readonly<Record<string, number>>): Promise<void>
 }
 
 interface Claims extends Actor {
@@ -38,7 +47,7 @@ export class Sessions {
   readonly #parts: SessionParts
   readonly #key: Buffer
   readonly #guard = new LoginGuard()
-  readonly #loggedOut = new Set<string>()
+  readonly #loggedOut = new Map<string, number>()
 
   constructor(parts: SessionParts) {
     this.#parts = parts
@@ -46,13 +55,18 @@ export class Sessions {
     this.#key = createHmac('sha256', parts.secret).update('bigtap admin session\n').update(sha256(all)).digest()
   }
 
-  addRoutes(app: FastifyInstance): void {
+  /** Takes who signed out under the leader before. */
+  async recall(signOuts: SignOuts): Promise<void> {
+    for (const [nonce, expiresAt] of Object.entries(await signOuts.load())) this.#signOut(nonce, expiresAt)
+  }
+
+  addRoutes(app: FastifyInstance, signOuts: SignOuts): void {
     app.post('/admin/v1/login', async (request, reply) => this.#login(request, reply))
     app.post('/admin/v1/logout', async (request, reply) => {
-      const claims = this.#claimsForChange(request)
-      this.#loggedOut.add(claims.nonce)
-      const [oldest] = this.#loggedOut
-      if (this.#loggedOut.size > LOGGED_OUT_MAX && oldest !== undefined) this.#loggedOut.delete(oldest)
+      const { nonce, expiresAt } = this.#claimsForChange(request)
+      this.#signOut(nonce, expiresAt)
+      // While the record is away this leader alone knows it, until the session ends by itself.
+      await signOuts.save(Object.fromEntries(this.#loggedOut)).catch(() => undefined)
       return reply.header('set-cookie', `bt_admin=; ${ATTRIBUTES}; Max-Age=0`).code(204).send()
     })
     app.get('/admin/v1/session', async (request) => {
@@ -74,21 +88,30 @@ export class Sessions {
     return { name, role }
   }
 
+  #signOut(nonce: string, expiresAt: number): void {
+    const now = this.#parts.clock.now()
+    for (const [known, until] of this.#loggedOut) if (until <= now) this.#loggedOut.delete(known)
+    this.#loggedOut.set(nonce, expiresAt)
+    const [oldest] = this.#loggedOut.keys()
+    if (this.#loggedOut.size > LOGGED_OUT_MAX && oldest !== undefined) this.#loggedOut.delete(oldest)
+  }
+
   async #login(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const now = this.#parts.clock.monotonic()
-    const retryAfterMs = Math.ceil(this.#guard.waitMs(request.ip, now))
+    const address = this.#parts.proof.addressOf(request)
+    const retryAfterMs = Math.ceil(this.#guard.waitMs(address, now))
     if (retryAfterMs > 0) throw new Problem('rate_limited', { retryAfterMs })
     const { name, password } = readJson(request)
     if (typeof name !== 'string' || typeof password !== 'string')
       throw new Problem('bad_request', { errors: ['name and password must be texts'] })
     // It counts as failed until it is known to be right: guesses sent side by side are bounded too.
-    this.#guard.onFailure(request.ip, now)
+    this.#guard.onFailure(address, now)
     const account = this.#parts.accounts.find((one) => one.name === name)
     // The same work for a name that is not known.
     const isRight = await (account ?? this.#parts.accounts.at(-1))?.verify(password)
     if (account === undefined || isRight !== true)
       throw new Problem('no_session', { detail: 'name or password is wrong' })
-    this.#guard.onSuccess(request.ip)
+    this.#guard.onSuccess(address)
     const nonce = randomBytes(16).toString('hex')
     const expiresAt = this.#parts.clock.now() + SESSION_MS
     const claims: Claims = { name: account.name, role: account.role, expiresAt, nonce }

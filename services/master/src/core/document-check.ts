@@ -1,0 +1,59 @@
+/** The dry run of a document: the checks that every front makes, its size, and what no sale can mean. */
+
+import {
+  type ActivityDoc,
+  activityKey,
+  DOCUMENT_BYTES_MAX,
+  type Parsed,
+  parseActivityDoc,
+  parseSkuDoc,
+  parseSlotTableDoc,
+  parseStatusDoc,
+  type SkuDoc,
+  SLOTS_KEY,
+  skuKey,
+  statusKey,
+} from '@bigtap/domain'
+
+/** A year; longer is a slip of the keyboard: seconds for milliseconds, or a year too much. */
+const YEAR_MS = 31_622_400_000
+
+/** What is wrong with a document; empty when a front takes it. A deletion is never wrong. */
+export function checkDocument(key: string, body: unknown): string[] {
+  if (body === null) return []
+  const parsed = parse(key, body)
+  const bytes = new TextEncoder().encode(JSON.stringify(body) ?? '').length
+  const size = bytes > DOCUMENT_BYTES_MAX ? [`${key} has ${bytes} bytes, exceeds ${DOCUMENT_BYTES_MAX}`] : []
+  if (parsed === undefined) return size
+  if (!parsed.ok) return [...size, ...parsed.errors.map((error) => `${key}: ${error}`)]
+  return parsed.value === key ? size : [...size, `document of ${parsed.value} stands under ${key}`]
+}
+
+/** What is well formed and yet means no sale: times a year off, a stock that its pace never sells. */
+export function findAbsurd(activity: ActivityDoc, skus: Iterable<SkuDoc>, now: number): string[] {
+  const { opensAt, closesAt } = activity
+  const errors = []
+  if (opensAt > now + YEAR_MS) errors.push(`opensAt ${opensAt} is more than a year ahead`)
+  if (closesAt - opensAt > YEAR_MS) errors.push(`the sale lasts ${closesAt - opensAt} ms, more than a year`)
+  const seconds = Math.max(1, (closesAt - Math.max(opensAt, now)) / 1_000)
+  for (const { id, stock, policy } of skus) {
+    const { pacePerSecond } = policy
+    // Slow is a choice; a sale that cannot sell a hundredth of its units is not.
+    if (pacePerSecond !== null && pacePerSecond * seconds * 100 < stock)
+      errors.push(`pace ${pacePerSecond} of SKU ${id} sells less than a hundredth of ${stock} units in ${seconds} s`)
+  }
+  return errors
+}
+
+/** The key that a document names by its own ids. */
+function parse(key: string, body: unknown): Parsed<string> | undefined {
+  const [kind] = key.split(':', 1)
+  if (kind === 'activity') return named(parseActivityDoc(body), ({ id }) => activityKey(id))
+  if (kind === 'sku') return named(parseSkuDoc(body), ({ activityId, id }) => skuKey(activityId, id))
+  if (kind === 'status') return named(parseStatusDoc(body), ({ activityId, skuId }) => statusKey(activityId, skuId))
+  return key === SLOTS_KEY ? named(parseSlotTableDoc(body), () => SLOTS_KEY) : undefined
+}
+
+function named<Doc>(parsed: Parsed<Doc>, keyOf: (doc: Doc) => string): Parsed<string> {
+  return parsed.ok ? { ok: true, value: keyOf(parsed.value) } : parsed
+}
