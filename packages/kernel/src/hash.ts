@@ -25,7 +25,8 @@ export function hashText(text: string): number {
   return mix(hash)
 }
 
-function mix(value: number): number {
+/** MurmurHash3's finalizer: 32 bits to 32 bits, one to one. */
+export function mix(value: number): number {
   let hash = value
   hash ^= hash >>> 16
   hash = Math.imul(hash, 0x85ebca6b)

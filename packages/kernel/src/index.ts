@@ -17,4 +17,5 @@ export {
 export { Ring } from './ring.ts'
 export { ShedQueue } from './shed-queue.ts'
 export { NO_SLOT, SlotTable } from './slots.ts'
+export { UidSet } from './uid-set.ts'
 export { UidTable } from './uid-table.ts'
