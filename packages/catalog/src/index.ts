@@ -1,4 +1,7 @@
 export type { CatalogFeed } from './catalog-reader.ts'
 export { TRIAL_MS } from './command-intake.ts'
 export { type CatalogView, DOCUMENTS_MAX, Documents, type RefusedDocument } from './documents.ts'
+export { createFront, type Front, type FrontPart, type FrontParts, type FrontSettings } from './front.ts'
+export { type CallHandler, FrontLinks, type FrontLinksParts, type FrontLinksSettings } from './front-links.ts'
+export { LoopDelay } from './loop-delay.ts'
 export { type ChangeListener, createMirror, Mirror, type MirrorParts, type MirrorSettings } from './mirror.ts'

@@ -48,6 +48,7 @@ export class Mirror implements CatalogView {
   readonly #intake = new CommandIntake(this.#documents)
   readonly #reader: CatalogReader
   readonly #listeners: ChangeListener[] = []
+  readonly #onPulled: (() => void)[] = []
   readonly #counts: { refusals: Counter; failures: Counter; gaps: Counter; stale: Counter }
   #state: 'idle' | 'following' | 'stopped' = 'idle'
   #timer: NodeJS.Timeout | undefined
@@ -116,6 +117,11 @@ export class Mirror implements CatalogView {
     this.#listeners.push(listener)
   }
 
+  /** Adds a listener that is told after each reading of the catalog, whether it changed something or not. */
+  onPulled(listener: () => void): void {
+    this.#onPulled.push(listener)
+  }
+
   /** Reads once, then follows. A catalog that cannot be reached yet is tried again; it does not reject. */
   async start(): Promise<void> {
     if (this.#state !== 'idle') return
@@ -140,6 +146,7 @@ export class Mirror implements CatalogView {
       throw error
     }
     this.#syncedAt = this.#parts.clock.monotonic()
+    for (const listener of this.#onPulled) listener()
   }
 
   /**

@@ -7,6 +7,7 @@ export const settings = defineSettings({
   tokenSecret: shared.tokenSecret,
   tokenSecretPrevious: shared.tokenSecretPrevious,
   clusterSecret: shared.clusterSecret,
+  routers: shared.routers,
   counterAddress: shared.counterAddress,
   deadlineMs: setting.durationMs('BIGTAP_CART_DEADLINE_MS', {
     default: 100,

@@ -1,10 +1,10 @@
 /** Composition root of the cart: edge → token → merged calls of the counter. */
 
-import { Mirror } from '@bigtap/catalog'
+import { createFront } from '@bigtap/catalog'
 import { isLayerShut } from '@bigtap/domain'
 import { createEdge, EDGE_LIMITS } from '@bigtap/http'
 import { runService } from '@bigtap/runtime'
-import { CatalogStore, connectStore, heartbeatLoop, Nodes } from '@bigtap/store'
+import { connectStore } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
@@ -30,24 +30,11 @@ await runService('cart', spec, (context) => {
   )
   const edgeLimits = { ...EDGE_LIMITS, connectionsMax }
   const app = createEdge(edgeLimits, context)
-  const isShut = (activityId: number) => isLayerShut(mirror.activity(activityId), 'cart')
+  const isShut = (activityId: number) => isLayerShut(front.mirror.activity(activityId), 'cart')
   addCartRoutes(app, { ring, ledger, isShut, clock, metrics })
 
   const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
-  const mirror = new Mirror(
-    { service: 'cart', pollMs: 200 },
-    { catalog: new CatalogStore(store), logger, clock, metrics },
-  )
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    id: nodeId,
-    role: 'cart',
-    state: 'ready',
-    statsAddress: '',
-    address: `${host}:${port}`,
-    revision: mirror.revision,
-    digest: mirror.digest,
-    at: clock.now(),
-  }))
+  const front = createFront({ ...context, service: 'cart', role: 'cart', store })
 
   return [
     {
@@ -58,13 +45,13 @@ await runService('cart', spec, (context) => {
       limits: { deadlineMs, callsMax, mergeMax, ...ledger.dialer.limits },
     },
     { name: 'store', stop: () => store.close() },
-    { name: 'mirror', start: () => mirror.start(), stop: () => mirror.stop() },
-    { name: 'heartbeat', start: () => heartbeat.start(), stop: () => heartbeat.stop() },
+    ...front.parts,
     {
       name: 'edge',
       start: async () => void (await app.listen({ host, port })),
       stop: () => app.close(),
       limits: { ...edgeLimits },
     },
+    front.heartbeat,
   ]
 })

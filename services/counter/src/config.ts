@@ -8,10 +8,10 @@ export const settings = defineSettings({
   redisUrl: shared.redisUrl,
   databaseUrl: shared.databaseUrl,
   clusterSecret: shared.clusterSecret,
+  routers: shared.routers,
   eventLog: shared.eventLog,
   kafkaBrokers: shared.kafkaBrokers,
   redisMsMax: setting.durationMs('BIGTAP_REDIS_MS_MAX', { default: 100, doc: 'longest wait for Redis, ms' }),
-  pollMs: setting.durationMs('BIGTAP_CATALOG_POLL_MS', { default: 200, doc: 'how often the catalog is compared, ms' }),
   waitingMax: setting.int('BIGTAP_COUNTER_WAITING_MAX', {
     default: 16_384,
     doc: 'ledger calls that wait; beyond: unavailable',

@@ -1,11 +1,11 @@
 /** Composition root of the counter. */
 
-import { Mirror } from '@bigtap/catalog'
+import { createFront } from '@bigtap/catalog'
 import { createDb } from '@bigtap/db'
 import { isLayerShut } from '@bigtap/domain'
 import { openEventLog } from '@bigtap/eventlog'
 import { createWorker, runService } from '@bigtap/runtime'
-import { CatalogStore, connectStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/store'
+import { connectStore, Ledger, NameLease } from '@bigtap/store'
 import { createServer } from '@bigtap/transport'
 import { CallGatherer } from './call-gatherer.ts'
 import { settings as spec } from './config.ts'
@@ -25,8 +25,8 @@ await runService('counter', spec, (context) => {
   const { settings, logger, metrics, clock, page } = context
   const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
   const ledger = new Ledger(store)
-  const catalog = new CatalogStore(store)
-  const mirror = new Mirror({ service: 'counter', pollMs: settings.pollMs }, { catalog, logger, metrics, clock })
+  const front = createFront({ ...context, service: 'counter', role: 'counter', store })
+  const { mirror } = front
   const db = createDb({ url: settings.databaseUrl, poolMax: 4 }, { clock, logger })
   const eventLog = openEventLog(settings, { logger })
   const recent = new RecentOrders(settings.recentMax)
@@ -56,23 +56,18 @@ await runService('counter', spec, (context) => {
     { ...settings, role: 'counter' },
     { ...context, onFrame: (link, kind, _id, body) => onFrame(link, kind, body), inFlight: () => gatherer.waiting },
   )
-  const beat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id: settings.nodeId, role: 'counter', state: 'ready', statsAddress: '' },
-    ...{ address: `${settings.host}:${settings.port}`, at: clock.now() },
-    ...{ revision: mirror.revision, digest: mirror.digest },
-  }))
   page('/debug/rebuilds', () => rebuilder.history)
   const verify = { name: 'verifier', everyMs: settings.verifyMs, work: () => rebuilder.round() }
   return [
     { name: 'redis', start: () => store.waitUntilReady(CONNECT_MS_MAX), stop: () => store.close() },
     { name: 'database', stop: () => db.close() },
     { name: 'event log', stop: () => eventLog.close() },
-    { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop(), ready: () => mirror.isLoaded },
+    ...front.parts,
     createWorker(verify, logger),
     { name: 'sweeper', start: () => sweep.start(), stop: () => sweep.stop() },
     { name: 'relay', start: () => carry.start(), stop: () => carry.stop() },
     { name: 'links', start: async () => void (await server.start()), stop: () => server.stop(), limits: server.limits },
     { name: 'calls', limits: { waitingMax: settings.waitingMax, recentMax: settings.recentMax } },
-    { name: 'heartbeat', ...beat },
+    front.heartbeat,
   ]
 })

@@ -10,6 +10,7 @@ export const settings = defineSettings({
   tokenSecret: shared.tokenSecret,
   tokenSecretPrevious: shared.tokenSecretPrevious,
   clusterSecret: shared.clusterSecret,
+  routers: shared.routers,
   publicOrigin: shared.publicOrigin,
   edge: {
     ...setting.string('BIGTAP_EDGE', {

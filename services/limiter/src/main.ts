@@ -1,8 +1,8 @@
 /** The limiter's composition root. */
 
-import { createMirror } from '@bigtap/catalog'
+import { createFront } from '@bigtap/catalog'
 import { runService } from '@bigtap/runtime'
-import { CatalogStore, connectStore, heartbeatLoop, Nodes, Reservations } from '@bigtap/store'
+import { connectStore, Reservations } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { settings as spec } from './config.ts'
 import type { EdgeKind } from './edge/edge.ts'
@@ -12,13 +12,13 @@ import { trustedProxies } from './trusted-proxies.ts'
 
 const STORE_MS_MAX = 100
 const STORE_WAIT_MS = 10_000
-const POLL_MS = 200
 
-await runService('limiter', spec, async ({ settings, logger, metrics, clock, random, page }) => {
+await runService('limiter', spec, async (context) => {
+  const { settings, logger, metrics, clock, random, page } = context
   const { jwksUrl, jwtIssuer, jwtAudience } = settings
   const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
-  const catalog = new CatalogStore(store)
-  const mirror = createMirror({ service: 'limiter', pollMs: POLL_MS }, { catalog, logger, clock, metrics })
+  const front = createFront({ ...context, service: 'limiter', role: 'limiter', store })
+  const { mirror } = front
   const limiter = createLimiter(
     {
       ...settings,
@@ -38,16 +38,6 @@ await runService('limiter', spec, async ({ settings, logger, metrics, clock, ran
       random,
     },
   )
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    id: settings.nodeId,
-    role: 'limiter',
-    state: 'ready',
-    statsAddress: '',
-    address: `${settings.host}:${settings.port}`,
-    revision: mirror.revision,
-    digest: mirror.digest,
-    at: clock.now(),
-  }))
   page('/debug/catalog', () => ({ revision: mirror.revision, digest: mirror.digest, refused: mirror.refused }))
   page('/debug/cpu', () => ({ ...process.cpuUsage(), edge: limiter.edge.kind }))
   return [
@@ -57,17 +47,13 @@ await runService('limiter', spec, async ({ settings, logger, metrics, clock, ran
       start: () => store.waitUntilReady(STORE_WAIT_MS).catch(() => logger.warn({}, 'redis is not there yet')),
       stop: () => store.close(),
     },
-    { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop(), ready: () => mirror.isLoaded },
-    heartbeatPart(heartbeat),
+    ...front.parts,
     {
       name: 'limiter',
       start: async () => logger.info({ port: await limiter.start(), edge: limiter.edge.kind }, 'limiter listens'),
       stop: () => limiter.stop(),
       limits: limiter.limits,
     },
+    front.heartbeat,
   ]
 })
-
-function heartbeatPart(loop: { start(): void; stop(): void }) {
-  return { name: 'heartbeat', start: () => loop.start(), stop: () => loop.stop() }
-}

@@ -7,6 +7,7 @@ export const settings = defineSettings({
   tokenSecret: shared.tokenSecret,
   tokenSecretPrevious: shared.tokenSecretPrevious,
   clusterSecret: shared.clusterSecret,
+  routers: shared.routers,
   redisMsMax: setting.durationMs('BIGTAP_MIDDLE_REDIS_MS', { default: 100, doc: 'longest wait for Redis, ms' }),
   recordsMax: setting.int('BIGTAP_MIDDLE_RECORDS_MAX', {
     default: 1_000_000,

@@ -1,8 +1,8 @@
 /** Composition root of a Middle node: links → desk → decider → grant log. */
 
-import { Mirror } from '@bigtap/catalog'
+import { createFront } from '@bigtap/catalog'
 import { runService } from '@bigtap/runtime'
-import { CatalogStore, connectStore, GrantLog, Guards, heartbeatLoop, Nodes } from '@bigtap/store'
+import { connectStore, GrantLog, Guards } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { createServer } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
@@ -10,17 +10,14 @@ import { SKUS_MAX } from './core/sku-table.ts'
 import { leave } from './leaving.ts'
 import { MiddleNode } from './middle-node.ts'
 
-const CATALOG_POLL_MS = 200
 const REDIS_WAIT_MS = 2_000
 
 await runService('middle', spec, (context) => {
   const { settings, logger, metrics, clock, random } = context
   const { host, port, nodeId, recordsMax, pendingMax, waitingMax, rereadsMax, asksPerFrameMax, linksMax } = settings
   const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
-  const mirror = new Mirror(
-    { service: 'middle', pollMs: CATALOG_POLL_MS },
-    { catalog: new CatalogStore(store), logger, clock, metrics },
-  )
+  const front = createFront({ ...context, service: 'middle', role: 'middle', store, state: () => node.state })
+  const { mirror } = front
   const limits = { recordsMax, pendingMax, waitingMax, rereadsMax, asksPerFrameMax }
   const node = new MiddleNode(
     { nodeId, queuedPerSecond: settings.queuedPerSecond, ...limits },
@@ -45,10 +42,6 @@ await runService('middle', spec, (context) => {
       inFlight: () => node.desk.waiting,
     },
   )
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id: nodeId, role: 'middle', state: node.state, statsAddress: '', address: `${host}:${port}` },
-    ...{ revision: mirror.revision, digest: mirror.digest, at: clock.now() },
-  }))
   context.page('/debug/skus', () => node.view())
 
   return [
@@ -59,7 +52,7 @@ await runService('middle', spec, (context) => {
       stop: () => store.close(),
       ready: () => store.ready(),
     },
-    { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop(), ready: () => mirror.isLoaded },
+    ...front.parts,
     {
       name: 'node',
       start: () => node.start(),
@@ -68,7 +61,7 @@ await runService('middle', spec, (context) => {
       limits: { ...limits, skusMax: SKUS_MAX },
     },
     { name: 'links', start: async () => void (await server.start()), stop: () => server.stop(), limits: server.limits },
-    { name: 'heartbeat', start: () => heartbeat.start(), stop: () => heartbeat.stop() },
-    { name: 'slots', stop: () => leave(node, { ...context, beat: heartbeat.beat }) },
+    front.heartbeat,
+    { name: 'slots', stop: () => leave(node, { ...context, beat: front.beat }) },
   ]
 })

@@ -10,6 +10,7 @@ export const settings = defineSettings({
   tokenSecret: shared.tokenSecret,
   tokenSecretPrevious: shared.tokenSecretPrevious,
   clusterSecret: shared.clusterSecret,
+  routers: shared.routers,
   paymentSecret: shared.paymentSecret,
   counterAddress: shared.counterAddress,
   publicOrigin: shared.publicOrigin,

@@ -1,11 +1,11 @@
 /** Composition root of the order service. */
 
 import { createHmac } from 'node:crypto'
-import { Mirror } from '@bigtap/catalog'
+import { createFront } from '@bigtap/catalog'
 import { createDb, migrate } from '@bigtap/db'
 import { openEventLog } from '@bigtap/eventlog'
 import { createWorker, runService } from '@bigtap/runtime'
-import { CatalogStore, connectStore, heartbeatLoop, Ledger, Nodes } from '@bigtap/store'
+import { connectStore, Ledger } from '@bigtap/store'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
 import { declareMetrics } from './metrics.ts'
@@ -19,11 +19,11 @@ const LAG_MS = 1_000
 
 await runService('order', spec, (context) => {
   const { settings, logger, metrics, clock, page } = context
-  const { nodeId, host, port, databaseUrl, batchMax, refundAfterMs } = settings
+  const { host, port, databaseUrl, batchMax, refundAfterMs } = settings
   const db = createDb({ url: databaseUrl, connectMs: 1_000 }, { clock, logger })
   const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
-  const catalog = new CatalogStore(store)
-  const mirror = new Mirror({ service: 'order', pollMs: 200 }, { catalog, logger, metrics, clock })
+  const front = createFront({ ...context, service: 'order', role: 'order', store })
+  const { mirror } = front
   const log = openEventLog(settings, { logger })
   const consumer = log.consumer({ topic: 'orders', group: 'order', recordsMax: batchMax })
   const counter = new LedgerClient(
@@ -48,10 +48,6 @@ await runService('order', spec, (context) => {
   const readLag = async () => {
     lag = await consumer.lag()
   }
-  const beat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id: nodeId, role: 'order', state: 'ready', statsAddress: '', address: `${host}:${port}` },
-    ...{ revision: mirror.revision, digest: mirror.digest, at: clock.now() },
-  }))
   page('/debug/reconciliation', () => reconciler.last)
   page('/debug/dead-letters', async () =>
     (await db.deadLetters.list({ limit: 50 })).map(({ value, key, ...letter }) => ({ ...letter, bytes: value.length })),
@@ -59,7 +55,7 @@ await runService('order', spec, (context) => {
   return [
     { name: 'database', stop: () => db.close() },
     { name: 'redis', stop: () => store.close(), ready: () => store.ready() },
-    { name: 'catalog', start: () => mirror.start(), stop: () => mirror.stop() },
+    ...front.parts,
     { name: 'ledger', start: () => counter.start(), stop: () => counter.stop(), limits: counter.dialer.limits },
     { name: 'event log', stop: () => log.close(), limits: { batchMax } },
     { ...createOpener({ open, logger }), name: 'record' },
@@ -68,6 +64,6 @@ await runService('order', spec, (context) => {
     worker('refunds', settings.refundMs, () => refundRound(db, { now: clock.now(), afterMs: refundAfterMs })),
     { name: 'sandbox', stop: () => sandbox.stop(), limits: sandbox.limits },
     { name: 'edge', start: async () => void (await app.listen({ host, port })), stop: () => app.close(), limits },
-    { name: 'heartbeat', ...beat },
+    front.heartbeat,
   ]
 })
