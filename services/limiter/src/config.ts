@@ -12,6 +12,10 @@ export const settings = defineSettings({
   clusterSecret: shared.clusterSecret,
   routers: shared.routers,
   publicOrigin: shared.publicOrigin,
+  statsPort: setting.port('BIGTAP_LIMITER_LINK_PORT', {
+    default: 8510,
+    doc: 'port of links: where dcacenter asks for figures',
+  }),
   edge: {
     ...setting.string('BIGTAP_EDGE', {
       default: 'auto',

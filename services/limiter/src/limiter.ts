@@ -20,6 +20,7 @@ import type { IdTokenVerifier } from './id-token.ts'
 import { MiddleLinks } from './middle-links.ts'
 import { Pipeline } from './pipeline.ts'
 import { type ReservationStore, SeatKeeper } from './seats.ts'
+import type { LimiterFigures } from './stats.ts'
 
 /** What a limiter is told. */
 export interface LimiterSettings extends AppSettings {
@@ -53,6 +54,8 @@ export interface Limiter {
   readonly edge: Edge
   readonly links: MiddleLinks
   readonly limits: Readonly<Record<string, unknown>>
+  /** What it counts, for those who pull. */
+  readonly figures: LimiterFigures
   /** Listens and gives the port. */
   start(): Promise<number>
   /** Stops to accept, lets what waits have its answer, closes the links. */
@@ -110,7 +113,17 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     pages.clear()
     links.follow(mirror.slotTable())
   })
-  return assemble({ edge, links, seats, asks, settings, sweep: () => sweep(asks, clock, counts, draw), mirror })
+  const figures = { edge, asks, answers: counts, skus: gate.counts, catalog: mirror }
+  return assemble({
+    edge,
+    links,
+    seats,
+    asks,
+    settings,
+    sweep: () => sweep(asks, clock, counts, draw),
+    mirror,
+    figures,
+  })
 }
 
 function sweep(asks: AskTable, clock: Clock, counts: AnswerCounts, draw: () => number): void {
@@ -129,14 +142,16 @@ interface Assembly {
   readonly asks: AskTable
   readonly settings: LimiterSettings
   readonly mirror: Mirror
+  readonly figures: LimiterFigures
   sweep(): void
 }
 
-function assemble({ edge, links, seats, asks, settings, sweep, mirror }: Assembly): Limiter {
+function assemble({ edge, links, seats, asks, settings, sweep, mirror, figures }: Assembly): Limiter {
   let timer: NodeJS.Timeout | undefined
   return {
     edge,
     links,
+    figures,
     limits: {
       asksMax: settings.asksMax,
       askMsMax: settings.askMsMax,

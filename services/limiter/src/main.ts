@@ -1,13 +1,14 @@
 /** The limiter's composition root. */
 
 import { createFront } from '@bigtap/catalog'
-import { runService } from '@bigtap/runtime'
+import { runService, watchProcess } from '@bigtap/runtime'
 import { connectStore, Reservations } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { settings as spec } from './config.ts'
 import type { EdgeKind } from './edge/edge.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { createLimiter } from './limiter.ts'
+import { createStatsServer } from './stats.ts'
 import { trustedProxies } from './trusted-proxies.ts'
 
 const STORE_MS_MAX = 100
@@ -38,6 +39,7 @@ await runService('limiter', spec, async (context) => {
       random,
     },
   )
+  const stats = createStatsServer(settings, { ...context, figures: limiter.figures, readProcess: watchProcess() })
   page('/debug/catalog', () => ({ revision: mirror.revision, digest: mirror.digest, refused: mirror.refused }))
   page('/debug/cpu', () => ({ ...process.cpuUsage(), edge: limiter.edge.kind }))
   return [
@@ -54,6 +56,7 @@ await runService('limiter', spec, async (context) => {
       stop: () => limiter.stop(),
       limits: limiter.limits,
     },
+    { name: 'stats', start: async () => void (await stats.start()), stop: () => stats.stop(), limits: stats.limits },
     front.heartbeat,
   ]
 })

@@ -65,6 +65,7 @@ export class Pipeline {
     const scope = readTicketScope(ticket)
     if (scope === undefined) return problem('bad_ticket')
     const view = gate.view(scope.activityId, scope.skuId)
+    if (view !== undefined) gate.counts.asks[view.row] = (gate.counts.asks[view.row] as number) + 1
     const shut = gateReply(view, now, this.#draw, problem('bad_ticket'))
     if (shut !== undefined || view === undefined) return shut
     const uid = this.uidOf(exchange, now)
@@ -102,12 +103,15 @@ export class Pipeline {
   }
 
   /** An ask that is under way already is joined: one buyer has one ask per product in flight. */
-  #ask(exchange: Exchange, uid: number, { activity, sku }: SkuView): Reply | undefined {
-    const { asks, asker, clock } = this.#parts
+  #ask(exchange: Exchange, uid: number, { activity, sku, row }: SkuView): Reply | undefined {
+    const { asks, asker, clock, gate } = this.#parts
     const held = exchange.hold()
     const askId = asks.open(uid, activity.id, sku.id, clock.monotonic(), held)
     if (askId === JOINED) return undefined
-    if (askId === FULL) return this.#give(held, retryReply('overloaded', this.#draw()))
+    if (askId === FULL) {
+      gate.counts.shed[row] = (gate.counts.shed[row] as number) + 1
+      return this.#give(held, retryReply('overloaded', this.#draw()))
+    }
     if (askId === CROWDED) return this.#give(held, retryReply('rate_limited', this.#draw()))
     if (asker.ask(askId, uid, activity.id, sku.id)) return undefined
     const reply = retryReply('unavailable', this.#draw())

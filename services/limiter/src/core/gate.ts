@@ -4,6 +4,7 @@ import type { CatalogView } from '@bigtap/catalog'
 import { type ActivityDoc, isSelling, type SkuDoc, type StatusDoc } from '@bigtap/domain'
 import { problem, retryReply } from './replies.ts'
 import { problemReply, type Reply } from './reply.ts'
+import { SkuCounts } from './sku-counts.ts'
 
 /** Is the gate open, and if not, why? `unknown` also hides what is not public yet. */
 export type GateState = 'open' | 'not-started' | 'sold-out' | 'paused' | 'unknown'
@@ -14,6 +15,8 @@ export interface SkuView {
   readonly sku: SkuDoc
   readonly isSoldOut: boolean
   readonly notStarted: Reply
+  /** Where its asks are counted. */
+  readonly row: number
 }
 
 /**
@@ -50,6 +53,7 @@ export function gateReply(view: SkuView | undefined, now: number, draw: () => nu
 
 /** The views, made when first asked for and forgotten when the catalog changes. */
 export class Gate {
+  readonly counts = new SkuCounts()
   readonly #catalog: CatalogView
   readonly #views = new Map<number, Map<number, SkuView>>()
 
@@ -63,7 +67,11 @@ export class Gate {
 
   /** Documents have changed: their activities' views are made anew. Keys are `kind:activity…`. */
   onChange(keys: readonly string[]): void {
-    for (const key of keys) this.#views.delete(Number(key.split(':', 2)[1]))
+    for (const key of keys) {
+      const activityId = Number(key.split(':', 2)[1])
+      this.#views.delete(activityId)
+      if (this.#catalog.activity(activityId) === undefined) this.counts.forget(activityId)
+    }
   }
 
   /** Only what exists is kept, so that made-up ids take no memory. */
@@ -72,7 +80,8 @@ export class Gate {
     const sku = this.#catalog.sku(activityId, skuId)
     if (activity === undefined || sku === undefined || !activity.skuIds.includes(skuId)) return undefined
     const isSoldOut = this.#catalog.status(activityId, skuId)?.soldOut ?? false
-    const view = { activity, sku, isSoldOut, notStarted: notStartedReply(activity.opensAt) }
+    const row = this.counts.rowOf(activityId, skuId)
+    const view = { activity, sku, isSoldOut, notStarted: notStartedReply(activity.opensAt), row }
     const views = this.#views.get(activityId) ?? new Map<number, SkuView>()
     this.#views.set(activityId, views)
     views.set(skuId, view)
@@ -87,7 +96,7 @@ export function notStartedReply(opensAt: number): Reply {
 
 /** What a buyer is told of a product: the state in the words of the release machine. */
 export function publicState(activity: ActivityDoc, sku: SkuDoc, status: StatusDoc | undefined, now: number): string {
-  const view = { activity, sku, isSoldOut: status?.soldOut ?? false, notStarted: problem('internal') }
+  const view = { activity, sku, isSoldOut: status?.soldOut ?? false, notStarted: problem('internal'), row: 0 }
   switch (gateOf(view, now)) {
     case 'open':
       return status?.exhausted ? 'exhausted' : 'releasing'

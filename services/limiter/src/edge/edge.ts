@@ -55,6 +55,8 @@ export interface Edge {
   readonly kind: EdgeKind
   /** Requests that are held. */
   readonly held: number
+  /** Open connections, where the adapter can tell. */
+  readonly connections?: number
   /** Starts to listen and gives the port; rejects when it is taken. */
   start(): Promise<number>
   /** Stops to accept; every reply from now on closes its connection. */

@@ -13,6 +13,7 @@ const CHECK_EVERY_MS = 1_000
 /** Makes the edge; start() listens. */
 export function createNodeEdge(settings: EdgeSettings, parts: EdgeParts): Edge {
   const state = { held: 0, isStopping: false }
+  let connections = 0
   const server = createServer(
     {
       maxHeaderSize: HEADERS_BYTES_MAX,
@@ -24,11 +25,18 @@ export function createNodeEdge(settings: EdgeSettings, parts: EdgeParts): Edge {
     },
     (request, response) => serve(new NodeExchange(request, response, { settings, parts, state }), parts),
   )
+  server.on('connection', (socket) => {
+    connections++
+    socket.on('close', () => connections--)
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(error, socket as Socket, parts))
   return {
     kind: 'node',
     get held() {
       return state.held
+    },
+    get connections() {
+      return connections
     },
     start: () => listen(server, settings),
     stop: async () => {

@@ -1,0 +1,30 @@
+import { nullMetrics } from '@bigtap/kernel'
+import { decodeStats, encodeStats } from '@bigtap/protocol'
+import { expect, test } from 'vitest'
+import { AnswerCounts } from './answer-counts.ts'
+import { AskTable } from './core/ask-table.ts'
+import { problem } from './core/replies.ts'
+import { SkuCounts } from './core/sku-counts.ts'
+import { limiterStats } from './stats.ts'
+
+test('a limiter tells what it counted, by SKU and by answer, in a form that fits the wire', () => {
+  const asks = new AskTable({ capacity: 4, askMsMax: 100 })
+  const answers = new AnswerCounts(nullMetrics)
+  const skus = new SkuCounts()
+  const row = skus.rowOf(3, 9)
+  skus.asks[row] = 12
+  skus.shed[row] = 1
+  asks.open(1, 3, 9, 0, { reply: () => undefined })
+  for (const code of ['sold_out', 'sold_out', 'overloaded'] as const) answers.count(problem(code))
+  const catalog = { revision: 5, digest: 'abc' }
+  const figures = { edge: { held: 1, connections: 40 }, asks, answers, skus, catalog }
+
+  const stats = limiterStats(figures, 'limiter-1', 1_000.7, { cpu: 0.5, rss: 1, eventLoopMs: 2 })
+
+  expect(decodeStats(encodeStats(stats))).toEqual(stats)
+  expect(stats).toMatchObject({
+    ...{ nodeId: 'limiter-1', role: 'limiter', at: 1_000, labels: { digest: 'abc' } },
+    figures: { connections: 40, queueDepth: 1, asks: 12, shed: 1, 'answers.sold_out': 2, cpu: 0.5, revision: 5 },
+    skus: [{ activityId: 3, skuId: 9, state: '', figures: { asks: 12, shed: 1 } }],
+  })
+})
