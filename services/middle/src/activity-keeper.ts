@@ -181,10 +181,8 @@ export class ActivityKeeper {
       this.#fence = await log.claim(this.activityId, nodeId)
       const who = { activityId: this.activityId, nodeId, fence: this.#fence }
       this.slots.lookUpDoubts()
-      if (this.#mustAdopt) {
-        await this.slots.claim(who)
-        await this.#adopt(who)
-      }
+      await this.slots.claim(who)
+      if (this.#mustAdopt) await this.#adopt(who)
       if ((this.#state as KeeperState) === 'stopped') return
       this.#enterServing()
       logger.info({ activityId: this.activityId, fence: who.fence }, 'activity is served')

@@ -37,6 +37,8 @@ export class ActivitySlots {
   /** Grants written per slot that is ours, with those found in its log. */
   readonly grants = new Uint32Array(SLOT_COUNT)
   readonly #parts: ActivitySlotsParts
+  /** Do we know all that stands in the slot's log, if Redis says that we have owned it all the while? */
+  readonly #isKnown = new Uint8Array(SLOT_COUNT)
   readonly #strangers = new Set<number>()
   #epoch = NO_EPOCH
   #claimedEpoch = NO_EPOCH
@@ -54,14 +56,20 @@ export class ActivitySlots {
     return this.#claimedEpoch === this.#epoch && !this.states.includes(SLOT.replaying)
   }
 
-  /** Takes over what the table of `epoch` gives the node: lost slots are foreign at once, gained ones must be replayed. */
+  /**
+   * Takes over what the table of `epoch` gives the node: lost slots are foreign at once, gained ones must be replayed. If a
+   * table was missed, others may have owned ours meanwhile: nothing is granted before Redis has said that they did not.
+   */
   apply(epoch: number): void {
     const { slots } = this.#parts.decider
+    const isNext = epoch === this.#epoch + 1
     this.#epoch = epoch
     for (let slot = 0; slot < SLOT_COUNT; slot++) {
-      if (slots[slot] === SLOT.own) this.states[slot] ||= SLOT.replaying
-      else {
+      if (slots[slot] === SLOT.own) {
+        if (!isNext || this.states[slot] === SLOT.foreign) this.states[slot] = SLOT.replaying
+      } else {
         this.states[slot] = SLOT.foreign
+        this.#isKnown[slot] = 0
         this.grants[slot] = 0
       }
     }
@@ -84,15 +92,14 @@ export class ActivitySlots {
     const { buyers } = this.#parts.decider
     for (let record = 0; record < buyers.size; record++) {
       if (buyers.state[record] !== RECORD.doubt || !this.#isOurs(record)) continue
-      const slot = slotOf(buyers.uid[record] as number)
-      if (this.states[slot] === SLOT.own) this.states[slot] = SLOT.replaying
+      this.#replay(slotOf(buyers.uid[record] as number))
     }
   }
 
   /** A SKU is known from now on; grants of it that were found before it was are looked up again. */
   welcome(skuId: number): void {
     if (!this.#strangers.delete(skuId)) return
-    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.states[slot] === SLOT.own) this.states[slot] = SLOT.replaying
+    for (let slot = 0; slot < SLOT_COUNT; slot++) this.#replay(slot)
   }
 
   /** Claims all that the newest table gives us, and tells which slots Redis granted. Throws the log's faults. */
@@ -106,8 +113,8 @@ export class ActivitySlots {
     this.#fence = who.fence
     this.#claimedEpoch = epoch
     for (const [index, slot] of slots.entries()) {
-      const isKept = claims[index] === 'kept' && isSure
-      if (!isKept && this.states[slot] === SLOT.own) this.states[slot] = SLOT.replaying
+      if (claims[index] !== 'kept' || !isSure) this.#replay(slot)
+      else if (this.#isKnown[slot] === 1 && this.#epoch === epoch) this.states[slot] = SLOT.own
     }
     const claimed = slots.filter((_, index) => claims[index] !== 'refused')
     if (claimed.length < slots.length) this.#sayRefused(epoch, slots.length - claimed.length)
@@ -171,8 +178,16 @@ export class ActivitySlots {
     const replayed = new Set(part)
     const isReplayed = (record: number) => replayed.has(slotOf(buyers.uid[record] as number)) && this.#isOurs(record)
     const dropped = dropDoubts(this.#parts.decider, isReplayed)
-    for (const slot of part) this.states[slot] = SLOT.own
+    for (const slot of part) {
+      this.states[slot] = SLOT.own
+      this.#isKnown[slot] = 1
+    }
     return dropped
+  }
+
+  #replay(slot: number): void {
+    this.#isKnown[slot] = 0
+    if (this.states[slot] === SLOT.own) this.states[slot] = SLOT.replaying
   }
 
   #isOurs(record: number): boolean {

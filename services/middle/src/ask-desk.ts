@@ -9,6 +9,7 @@ import type { ActivityKeeper } from './activity-keeper.ts'
 import { NO_RECORD, RECORD } from './core/buyer-records.ts'
 import { DECISION, type Decider, SLOT } from './core/decide.ts'
 import { settleReread, type WriteResult } from './core/grants.ts'
+import { tellReturn } from './core/waiting-crowd.ts'
 import { VerdictSender } from './verdict-sender.ts'
 import { WaitTable } from './wait-table.ts'
 
@@ -154,8 +155,7 @@ export class AskDesk {
       const token = issueAdmission(ring, { ...who, ...what, quantity: buyers.quantity[record] as number })
       this.#sender.sendGranted(link, askId, token, expiresAt)
     } else if (code === VERDICT.queued) {
-      skus.queued[sku] = (skus.queued[sku] as number) + 1
-      const retryAfterMs = Math.max(RETRY_MS.soon / 4, skus.retryAfterMs[sku] as number)
+      const retryAfterMs = tellReturn(skus, sku, decider.now)
       const ahead = skus.ahead[sku] as number
       this.#sender.send(link, askId, code, retryAfterMs, ahead, Math.max(retryAfterMs, skus.etaMs[sku] as number))
     } else this.#sender.send(link, askId, code, this.#retryOf(code, sku))

@@ -88,7 +88,7 @@ test('a sku goes through all its states as the figures say', () => {
 test('a queued buyer is told when the pace will have served those before', () => {
   const { skus, sku } = table()
   skus.queued[sku] = 99 // in the last half second, each told to come back in half a second
-  skus.retryAfterMs[sku] = 500
+  skus.toldMs[sku] = 99 * 500
   skus.lookedAt[sku] = OPENS - 500
 
   stepRelease(skus, sku, {

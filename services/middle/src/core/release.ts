@@ -2,8 +2,6 @@ import {
   type ActivityDoc,
   type Figures,
   isSelling,
-  type Policy,
-  paceOf,
   SKU_GATES,
   type SkuDoc,
   type SkuEvent,
@@ -13,8 +11,9 @@ import {
   VERDICT,
 } from '@bigtap/domain'
 import { EARLY_MS } from './decide.ts'
+import { NO_PRESSING, type Pacing, paceUnder } from './pacing.ts'
 import { GATE_OPEN, GATE_QUEUED, RULE_CODE, type SkuTable } from './sku-table.ts'
-import { estimateWaiting, LOOK_EVERY_MS, retryFor } from './waiting-crowd.ts'
+import { estimateWaiting, LOOK_EVERY_MS } from './waiting-crowd.ts'
 
 /** What the release of a SKU is told: its documents, the newest figures (none before the first lease), the time. */
 export interface ReleaseFacts {
@@ -22,12 +21,20 @@ export interface ReleaseFacts {
   readonly doc: SkuDoc
   readonly figures: Figures | undefined
   readonly now: number
+  /** What lowers the pace; nothing when left out. */
+  readonly pacing?: Pacing
+  /** Nodes that decide, 1 when left out. */
+  readonly nodes?: number
 }
 
 /** The machine is opened this long before the time; until then `opensAt` in the table refuses. Two ticks. */
 const AHEAD_MS = 200
 const RETRY_MS = { pool: 150, held: 1_000 } as const
 const ETA_MS_MAX = 3_600_000
+/** So many of those who wait ask for each place that the pace gives: a place lies idle for a third of its turn at most. */
+const ASKS_PER_PLACE = 3
+/** Without a pace those who wait come back as fast as there are places, but no faster than this at one node. */
+const RETURNS_PER_SECOND_MAX = 10_000
 
 const GATE_CODES: Readonly<Record<SkuGate, number>> = {
   shut: VERDICT.notStarted,
@@ -53,7 +60,7 @@ export function stepRelease(skus: SkuTable, sku: number, facts: ReleaseFacts): v
   skus.closesAt[sku] = activity.closesAt
   skus.rule[sku] = RULE_CODE[activity.rule]
   skus.limitPerBuyer[sku] = doc.limitPerBuyer
-  if (figures !== undefined) writeQueue(skus, sku, state, { policy: doc.policy, figures, now: facts.now })
+  if (figures !== undefined) writeQueue(skus, sku, state, { ...facts, figures })
 }
 
 function eventsOf(state: SkuState, { activity, doc, figures, now }: ReleaseFacts): SkuEvent[] {
@@ -73,13 +80,21 @@ function writeQueue(
   skus: SkuTable,
   sku: number,
   state: SkuState,
-  { policy, figures, now }: { policy: Policy; figures: Figures; now: number },
+  { doc: { policy }, figures, now, pacing = NO_PRESSING, nodes = 1 }: ReleaseFacts & { figures: Figures },
 ): void {
-  const pace = paceOf(state, policy)
+  const pace = paceUnder(state, policy, pacing)
   const isWaitingForHolds = state === 'exhausted' || figures.pool + figures.leased <= 0
   const retry = isWaitingForHolds ? RETRY_MS.held : RETRY_MS.pool
   const shortest = pace === null ? retry : Math.max(retry, Math.min(RETRY_MS.held, 1_000 / pace))
-  lookAtCrowd(skus, sku, now, shortest)
+  const supply = (skus.available[sku] as number) + figures.pool / nodes
+  const asked = isWaitingForHolds
+    ? 0
+    : pace === null
+      ? Math.min(RETURNS_PER_SECOND_MAX, supply)
+      : (pace * ASKS_PER_PLACE) / nodes
+  skus.retryAfterMs[sku] = shortest
+  skus.returnsPerSecond[sku] = Math.max(skus.queuedPerSecond, asked)
+  lookAtCrowd(skus, sku, now)
   const ahead = Math.round(skus.waiting[sku] as number)
   skus.ahead[sku] = ahead
   const wait = isWaitingForHolds
@@ -90,14 +105,16 @@ function writeQueue(
   skus.etaMs[sku] = Math.min(ETA_MS_MAX, Math.ceil(wait))
 }
 
-function lookAtCrowd(skus: SkuTable, sku: number, now: number, shortestMs: number): void {
-  const before = skus.retryAfterMs[sku] as number
+function lookAtCrowd(skus: SkuTable, sku: number, now: number): void {
   const elapsedMs = now - (skus.lookedAt[sku] as number)
-  if (before >= shortestMs && elapsedMs < LOOK_EVERY_MS) return
-  const queued = skus.queued[sku] as number
-  const waiting = estimateWaiting({ queued, elapsedMs, retryAfterMs: before, waiting: skus.waiting[sku] as number })
-  skus.waiting[sku] = waiting
-  skus.retryAfterMs[sku] = retryFor(waiting, skus.queuedPerSecond, shortestMs)
+  if (elapsedMs < LOOK_EVERY_MS) return
+  const [queued, toldMs, waiting] = [
+    skus.queued[sku] as number,
+    skus.toldMs[sku] as number,
+    skus.waiting[sku] as number,
+  ]
+  skus.waiting[sku] = estimateWaiting({ queued, toldMs, elapsedMs, waiting })
   skus.queued[sku] = 0
+  skus.toldMs[sku] = 0
   skus.lookedAt[sku] = now
 }

@@ -47,10 +47,16 @@ export class SkuTable {
   readonly ahead = new Int32Array(SKUS_MAX)
   readonly etaMs = new Int32Array(SKUS_MAX)
   readonly retryAfterMs = new Int32Array(SKUS_MAX)
-  /** Asks answered as queued since the last look at the crowd, when that was, and how many were taken to wait. */
+  /**
+   * Asks answered as queued since the last look at the crowd, how long they were told to stay away in all, when that look
+   * was, and how many were taken to wait. `returnAt` is when the last one who was told may ask again.
+   */
   readonly queued = new Int32Array(SKUS_MAX)
+  readonly toldMs = new Float64Array(SKUS_MAX)
   readonly lookedAt = new Float64Array(SKUS_MAX)
   readonly waiting = new Float64Array(SKUS_MAX)
+  readonly returnAt = new Float64Array(SKUS_MAX)
+  readonly returnsPerSecond = new Float64Array(SKUS_MAX)
   /** How often all who wait for one SKU may ask this node, per second. */
   queuedPerSecond = 1_000
   /** What the node is to each slot in the SKU's activity (SLOT); undefined: the slot table alone decides. */
@@ -108,7 +114,15 @@ export class SkuTable {
     this.slots[sku] = undefined
     const columns = [this.isServing, this.opensAt, this.closesAt, this.leaseUntil, this.rule, this.limitPerBuyer]
     const counts = [this.available, this.taken, this.sent, this.asks, this.wanting, this.ahead, this.etaMs]
-    const crowd = [this.queued, this.lookedAt, this.waiting, this.retryAfterMs]
+    const crowd = [
+      this.queued,
+      this.toldMs,
+      this.lookedAt,
+      this.waiting,
+      this.returnAt,
+      this.returnsPerSecond,
+      this.retryAfterMs,
+    ]
     for (const column of [...columns, ...counts, ...crowd]) column[sku] = 0
   }
 }
