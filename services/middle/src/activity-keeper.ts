@@ -6,6 +6,7 @@ import { RECORD } from './core/buyer-records.ts'
 import type { Decider } from './core/decide.ts'
 import { applyLease, type WriteResult } from './core/grants.ts'
 import { type LeaseAnswer, planLease, smoothDemand } from './core/lease-plan.ts'
+import { type GrantRate, type Pacing, stepGrantRate } from './core/pacing.ts'
 import { stepRelease } from './core/release.ts'
 import { GRANTS_PER_CALL_MAX, GrantWriter, isNotDone } from './grant-writer.ts'
 
@@ -35,9 +36,11 @@ interface KeptSku {
   readonly sku: number
   doc: SkuDoc
   figures: Figures | undefined
+  rate: GrantRate | undefined
   demand: number
 }
 
+const NOTHING_KNOWN = { figures: undefined, rate: undefined, demand: 0 }
 const HEARTBEAT_MS = 500
 const TOKEN_BYTES = 16
 const RETRY_EVERY_MS = 100
@@ -53,6 +56,8 @@ export class ActivityKeeper {
   readonly skus = new Map<number, KeptSku>()
   /** Nodes that own slots; and does this one? */
   nodes = 1
+  /** Every pace is multiplied by it: what cart, counter and order can take. */
+  paceFactor = 1
   hasSlots = false
   #doc: ActivityDoc
   #state: KeeperState = 'waiting'
@@ -109,7 +114,7 @@ export class ActivityKeeper {
     this.#doc = doc
     for (const { sku, doc: skuDoc } of skus) {
       const kept = this.skus.get(skuDoc.id)
-      if (kept === undefined) this.skus.set(skuDoc.id, { sku, doc: skuDoc, figures: undefined, demand: 0 })
+      if (kept === undefined) this.skus.set(skuDoc.id, { sku, doc: skuDoc, ...NOTHING_KNOWN })
       else kept.doc = skuDoc
       table.slots[sku] = this.slots.states
       table.isServing[sku] = this.#state === 'serving' ? 1 : 0
@@ -272,6 +277,7 @@ export class ActivityKeeper {
         const reply = replies.get(skuId)
         if (kept === undefined || reply === undefined) continue
         kept.figures = reply.figures
+        kept.rate = stepGrantRate(kept.rate, reply.figures, this.#leasedAt, this.paceFactor)
         applyLease(decider, kept.sku, reply.held, sentAtCall[index] ?? 0, leaseUntil)
       }
       for (const { sku } of this.skus.values()) decider.skus.leaseUntil[sku] = leaseUntil
@@ -286,7 +292,7 @@ export class ActivityKeeper {
   #wishes(isHeartbeat: boolean): LeaseWish[] {
     const { skus } = this.#parts.decider
     const wishes: LeaseWish[] = []
-    for (const [skuId, { sku, doc, figures, demand }] of this.skus) {
+    for (const [skuId, { sku, doc, figures, rate, demand }] of this.skus) {
       if (figures === undefined) {
         wishes.push({ skuId, want: 0, giveBack: 0, pacePerSecond: null })
         continue
@@ -299,6 +305,7 @@ export class ActivityKeeper {
         available,
         demand,
         nodes: this.nodes,
+        pacing: this.#pacingOf(rate),
       }
       const { want, giveBack, pacePerSecond } = this.hasSlots ? planLease(question) : nothing(available)
       if (!isHeartbeat && want === 0 && giveBack === 0) continue
@@ -311,8 +318,15 @@ export class ActivityKeeper {
   #stepReleases(): void {
     const { decider, clock } = this.#parts
     const now = clock.now()
-    for (const { sku, doc, figures } of this.skus.values())
-      stepRelease(decider.skus, sku, { activity: this.#doc, doc, figures, now })
+    for (const { sku, doc, figures, rate } of this.skus.values()) {
+      const facts = { activity: this.#doc, doc, figures, now, nodes: this.nodes, pacing: this.#pacingOf(rate) }
+      stepRelease(decider.skus, sku, facts)
+    }
+  }
+
+  /** The factor holds from the moment it came, not only from the next measurement. */
+  #pacingOf(rate: GrantRate | undefined): Pacing {
+    return { factor: this.paceFactor, unpacedPerSecond: rate?.unpacedPerSecond ?? 0 }
   }
 
   #onSettled(record: number, result: WriteResult, isFault: boolean): void {

@@ -170,6 +170,7 @@ export class MiddleNode {
       keeper.applySlots(this.#epoch)
     }
     keeper.nodes = this.#owners
+    keeper.paceFactor = catalog.pressure()?.factor ?? 1
     keeper.hasSlots = this.slotCount > 0
     const rows = doc.skuIds.flatMap((skuId) => {
       const skuDoc = catalog.sku(doc.id, skuId)

@@ -1,4 +1,5 @@
-import { type Figures, type Policy, paceOf, type SkuState } from '@bigtap/domain'
+import type { Figures, Policy, SkuState } from '@bigtap/domain'
+import { NO_PRESSING, type Pacing, paceUnder } from './pacing.ts'
 
 /** What a node knows of one SKU when it asks for places. Units; `demand` is what buyers wanted in one tick of 50 ms. */
 export interface LeaseQuestion {
@@ -10,6 +11,8 @@ export interface LeaseQuestion {
   /** Newest demand, smoothed (see `smoothDemand`). */
   readonly demand: number
   readonly nodes: number
+  /** What lowers the pace; nothing when left out. */
+  readonly pacing?: Pacing
 }
 
 /** What to ask the ledger for. */
@@ -41,8 +44,8 @@ const COVER_TICKS = 2
  * ```
  */
 export function planLease(question: LeaseQuestion): LeaseAnswer {
-  const { state, policy, figures, available, demand, nodes } = question
-  const pacePerSecond = paceOf(state, policy)
+  const { state, policy, figures, available, demand, nodes, pacing = NO_PRESSING } = question
+  const pacePerSecond = paceUnder(state, policy, pacing)
   if (!isReleasing(state))
     return { want: demand > 0 && state === 'exhausted' ? 1 : 0, giveBack: available, pacePerSecond }
   const cap = leaseCap(question, pacePerSecond)
