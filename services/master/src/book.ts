@@ -19,6 +19,10 @@ export interface Sale {
   /** It has had orders before: a missing ledger is rebuilt, never made anew. */
   hasSold: boolean
   since: number
+  /** Since when its layers are as they are. */
+  stagedAt: number
+  /** Tokens that may still come to the cart; undefined while that is not known. */
+  outstanding: number | undefined
   alarmedAt: number
   waitingFor: readonly string[]
   readonly statuses: Map<number, StatusDoc>
@@ -72,10 +76,19 @@ export class Book {
   }
 }
 
-/** Moves a sale to a state, in memory. */
+/** Moves a sale to a state, in memory. One that is armed is open but for the limiters; one that begins anew is shut. */
 export function moveTo(sale: Sale, state: ActivityState, now: number): void {
-  sale.activity = { ...sale.activity, state }
+  const stage = state === 'armed' ? 'middle' : sale.activity.stage
+  sale.activity = { ...sale.activity, state, stage: BEFORE.includes(state) ? 'shut' : stage }
   sale.since = now
+  sale.stagedAt = now
+  sale.waitingFor = []
+}
+
+/** Moves a sale to a stage, in memory. */
+export function stageTo(sale: Sale, stage: ActivityStage, now: number): void {
+  sale.activity = { ...sale.activity, stage }
+  sale.stagedAt = now
   sale.waitingFor = []
 }
 
@@ -95,6 +108,8 @@ function newSale(
     hasLedger: false,
     hasSold: false,
     since: now,
+    stagedAt: now,
+    outstanding: undefined,
     alarmedAt: 0,
     waitingFor: [],
     statuses: new Map(),
@@ -102,6 +117,7 @@ function newSale(
   }
 }
 
+const BEFORE: readonly ActivityState[] = ['draft', 'scheduled']
 /** The stage of a state that is loaded; where the catalog tells more, it is taken from there. */
 const STAGE_OF: Readonly<Record<ActivityState, ActivityStage>> = {
   ...{ draft: 'shut', scheduled: 'shut', preloading: 'shut', armed: 'middle', open: 'middle', paused: 'middle' },

@@ -71,16 +71,20 @@ export class CatalogPublisher {
     return this.#published.get(key)
   }
 
-  queue(changes: readonly DocumentChange[]): void {
-    for (const { key, body } of changes) {
+  /** Returns how many of them are to go out: what stands already, and what no front would take, does not. */
+  queue(changes: readonly DocumentChange[]): number {
+    return changes.filter(({ key, body }) => {
+      if (!this.#pending.has(key) && this.#stands(key, body)) return false
       const errors = checkDocument(key, body)
       if (errors.length > 0) this.#parts.onRefused(key, errors)
       else this.#add(key, body)
-    }
+      return errors.length === 0
+    }).length
   }
 
-  isPending(key: string): boolean {
-    return this.#pending.has(key)
+  /** Does a document wait whose key begins so? */
+  isPending(prefix: string): boolean {
+    return [...this.#pending.keys()].some((key) => key.startsWith(prefix))
   }
 
   /** Publishes what waits; rejects when Redis is away, and keeps it. */
@@ -132,6 +136,7 @@ export class CatalogPublisher {
 
   async #publishAllAbove(): Promise<void> {
     await this.#parts.catalog.ensureAbove(this.#last + REVISION_SLACK)
+    this.#published.clear()
     this.queue(this.#parts.allDocuments().filter(({ key }) => !this.#pending.has(key)))
   }
 
@@ -164,6 +169,11 @@ export class CatalogPublisher {
     const all = [...this.#pending.values()]
     const urgent = all.filter((change) => change.isUrgent)
     return (urgent.length > 0 ? urgent : all).slice(0, CATALOG_LIMITS.changesMax)
+  }
+
+  #stands(key: string, body: unknown): boolean {
+    const published = this.#published.get(key)
+    return published === undefined ? body === null : JSON.stringify(published) === JSON.stringify(body)
   }
 
   /** What was urgent and has not gone out stays urgent. */

@@ -2,8 +2,8 @@
 
 import { type ActivityState, activityKey, activityStep, statusKey } from '@bigtap/domain'
 import type { Clock, Logger, Metrics } from '@bigtap/kernel'
-import type { Ledger, Store } from '@bigtap/store'
-import { type Book, moveTo, type Sale } from './book.ts'
+import type { Store } from '@bigtap/store'
+import { type Book, moveTo, type Sale, stageTo } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
 import { type ActCommand, type ActSettings, actTick, type SaleFact } from './core/act-keeper.ts'
 import type { Alarms } from './core/alarms.ts'
@@ -11,6 +11,7 @@ import type { PublishedChange } from './core/command-log.ts'
 import { nextStatus } from './core/status-keeper.ts'
 import { documentsOf } from './documents.ts'
 import type { LedgerOpener } from './ledger-opener.ts'
+import type { LedgerFacts, LedgerWatch } from './ledger-watch.ts'
 import type { NodeWatch } from './node-watch.ts'
 import type { RecordKeeper } from './record-keeper.ts'
 
@@ -21,7 +22,7 @@ export interface KeeperParts {
   readonly opener: LedgerOpener
   readonly record: RecordKeeper
   readonly store: Store
-  readonly ledger: Ledger
+  readonly ledgers: LedgerWatch
   readonly watch: NodeWatch
   readonly alarms: Alarms
   readonly clock: Clock
@@ -32,6 +33,8 @@ export interface KeeperParts {
 /** How often each round is due, ms. A flip is to be out within 100 ms of the ledger. */
 export const LOOP_MS = { act: 50, nodes: 200, status: 50, catalog: 500, record: 500 } as const
 const ALARM_EVERY_MS = 5_000
+/** Documents whose revision the nodes must have. */
+const DEFINITION = /^(activity|sku):/
 const SELLING: readonly ActivityState[] = ['armed', 'open', 'paused']
 
 /** The rounds; each rejects when what it needs is away, and goes on from there the next time. */
@@ -63,22 +66,25 @@ export class Keepers {
 
   /** Queues a sale's documents and takes its new state to the record. */
   changed(sale: Sale): void {
-    sale.revision = 0
-    this.#parts.publisher.queue(documentsOf(sale))
+    if (this.#parts.publisher.queue(documentsOf(sale)) > 0) sale.revision = 0
   }
 
   /** One round of the status keeper. */
   async statusRound(): Promise<void> {
-    await Promise.all(this.#parts.book.in(SELLING).map((sale) => this.#followLedger(sale)))
+    const { book } = this.#parts
+    const closing = book.in(['closed']).filter(({ activity }) => activity.stage !== 'shut')
+    await Promise.all([...book.in(SELLING), ...closing].map((sale) => this.#followLedger(sale)))
     await this.#parts.publisher.flush()
   }
 
   /** The publisher says what is out. */
   onPublished(revision: number, changes: readonly PublishedChange[]): void {
     const { book, publisher } = this.#parts
-    for (const { key } of changes) {
-      const sale = key.startsWith('activity:') ? book.get(Number(key.slice('activity:'.length))) : undefined
-      if (sale !== undefined && !publisher.isPending(activityKey(sale.activity.id))) sale.revision = revision
+    const ids = changes.flatMap(({ key }) => (DEFINITION.test(key) ? [Number(key.split(':')[1])] : []))
+    for (const id of new Set(ids)) {
+      const sale = book.get(id)
+      const isPending = publisher.isPending(activityKey(id)) || publisher.isPending(`sku:${id}:`)
+      if (sale !== undefined && !isPending) sale.revision = Math.max(sale.revision, revision)
     }
   }
 
@@ -88,12 +94,16 @@ export class Keepers {
     if (sale === undefined) return
     if (command.type === 'open-ledger') void opener.open(sale)
     else if (command.type === 'alarm') this.#alarm(sale, command.waitingFor)
-    else {
+    else if (command.type === 'stage') {
+      logger.info({ activityId: command.activityId, from: sale.activity.stage, to: command.stage }, 'layers move on')
+      stageTo(sale, command.stage, clock.now())
+      this.#moved(sale)
+    } else {
       const next = activityStep(sale.activity.state, command.event)
       if (next === undefined) return
       logger.info({ activityId: command.activityId, from: sale.activity.state, to: next }, 'activity moves on')
       moveTo(sale, next, clock.now())
-      this.changed(sale)
+      this.#moved(sale)
       this.#parts.record.note({
         ...{ actor: 'act-keeper', role: 'service', action: `activity.${command.event}` },
         ...{ subject: activityKey(command.activityId), after: { state: next } },
@@ -101,9 +111,18 @@ export class Keepers {
     }
   }
 
+  #moved(sale: Sale): void {
+    const { alarms, clock } = this.#parts
+    alarms.clear(openingKey(sale), clock.now())
+    this.changed(sale)
+  }
+
   #alarm(sale: Sale, waitingFor: readonly string[]): void {
     sale.waitingFor = waitingFor
     const now = this.#parts.clock.now()
+    const message = `the opening of activity ${sale.activity.id} is held: not everything is ready`
+    const data = { activityId: sale.activity.id, stage: sale.activity.stage, waitingFor }
+    this.#parts.alarms.raise({ key: openingKey(sale), severity: 'critical', message, data }, now)
     if (Math.abs(now - sale.alarmedAt) < ALARM_EVERY_MS) return
     sale.alarmedAt = now
     const { id, opensAt } = sale.activity
@@ -119,11 +138,12 @@ export class Keepers {
 
   /** A ledger that is in doubt tells nothing: the last status stays until it is back. */
   async #followLedger(sale: Sale): Promise<void> {
-    const { ledger, store, clock, publisher } = this.#parts
+    const { ledgers, clock, publisher } = this.#parts
     const activityId = sale.activity.id
-    const guard = await ledger.guards.read(activityId)
-    if (guard === undefined || !guard.endsWith(`:${store.runId}`)) return
-    for (const [skuId, figures] of await ledger.figures(activityId)) {
+    const facts = await ledgers.read(activityId)
+    sale.outstanding = outstandingOf(facts)
+    if (facts.state !== 'verified') return
+    for (const [skuId, figures] of facts.figures) {
       if (figures.reservedTotal > 0) sale.hasSold = true
       const status = nextStatus(sale.statuses.get(skuId), { activityId, skuId, figures }, clock.now())
       if (status === undefined || !sale.skus.has(skuId) || !SELLING.includes(sale.activity.state)) continue
@@ -134,7 +154,17 @@ export class Keepers {
 }
 
 /** What ActKeeper sees of a sale. */
-export function factOf({ activity, revision, hasLedger, since }: Sale): SaleFact {
-  const { id, state, opensAt, closesAt } = activity
-  return { activityId: id, state, opensAt, closesAt, revision, hasLedger, since }
+export function factOf({ activity, revision, hasLedger, outstanding, since, stagedAt }: Sale): SaleFact {
+  const { id, state, stage, opensAt, closesAt } = activity
+  return { activityId: id, state, stage, opensAt, closesAt, revision, hasLedger, outstanding, since, stagedAt }
+}
+
+function openingKey({ activity }: Sale): string {
+  return `opening:${activity.id}`
+}
+
+/** A sale that never had a ledger has given out nothing. */
+function outstandingOf(facts: LedgerFacts): number | undefined {
+  if (facts.state !== 'verified') return facts.state === 'none' ? 0 : undefined
+  return [...facts.figures.values()].reduce((sum, { outstanding }) => sum + outstanding, 0)
 }

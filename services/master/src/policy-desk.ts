@@ -9,6 +9,18 @@ import type { Actor } from './http/session.ts'
 import type { SaleDesk } from './sale-desk.ts'
 import { unwrap } from './sale-desk.ts'
 
+/** The rate at which a SKU is granted, as it was measured; for SKUs that have no pace. */
+export type MeasuredRate = (activityId: number, skuId: number) => number | undefined
+
+interface RateSet {
+  readonly activityId: number
+  readonly skuId: number
+  readonly pacePerSecond: number | null
+  readonly isPlanDropped: boolean
+}
+
+const PACE = { min: 0.01, max: 1_000_000, fraction: true } as const
+
 type Id = number | undefined
 type Input = Readonly<Record<string, unknown>>
 
@@ -71,20 +83,20 @@ export class PolicyDesk {
    * Sets the pace of all SKUs, or of those of one activity; null lets them go without one. A plan that sets paces would soon
    * set another one: it is dropped, and the answer says so.
    */
-  async setRate(actor: Actor, input: Input) {
-    const fields = new Fields(input)
-    if (input.pacePerSecond === undefined) fields.errors.push('pacePerSecond must be a number, or null for no pace')
-    const pacePerSecond = fields.numberOrNull('pacePerSecond', { min: 0.01, max: 1_000_000, fraction: true })
-    const one = input.activityId === undefined ? undefined : fields.id('activityId')
-    unwrap(fields.done({}))
+  async setRate(actor: Actor, input: Input, measured: MeasuredRate = () => undefined) {
+    const { pacePerSecond, factor, activityId: one, skuId: only } = readRate(input)
     const sales = one === undefined ? this.#running() : [this.#desk.sale(one)]
-    const skus: { activityId: number; skuId: number; isPlanDropped: boolean }[] = []
+    if (one !== undefined && only !== undefined) this.#desk.sku(this.#desk.sale(one), only)
+    const skus: RateSet[] = []
     for (const { activity, skus: known } of sales) {
-      for (const skuId of [...known.keys()]) {
+      for (const [skuId, { policy }] of [...known]) {
+        const before = policy.pacePerSecond ?? measured(activity.id, skuId)
+        const pace = factor === undefined ? pacePerSecond : scaled(before, factor)
+        if ((only !== undefined && only !== skuId) || pace === undefined) continue
         const isPlanned = hasPace(this.#desk.skuDefinition(this.#desk.sale(activity.id), skuId).policyPlan)
         const plan = isPlanned ? { policyPlan: [] } : {}
-        await this.#desk.patchSku(actor, activity.id, skuId, { policy: { pacePerSecond }, ...plan })
-        skus.push({ activityId: activity.id, skuId, isPlanDropped: isPlanned })
+        await this.#desk.patchSku(actor, activity.id, skuId, { policy: { pacePerSecond: pace }, ...plan })
+        skus.push({ activityId: activity.id, skuId, pacePerSecond: pace, isPlanDropped: isPlanned })
       }
     }
     return { pacePerSecond, skus }
@@ -93,6 +105,27 @@ export class PolicyDesk {
   #running(): Sale[] {
     return [...this.#desk.parts.book.sales.values()].filter(({ activity }) => hasLiveLedger(activity.state))
   }
+}
+
+function readRate(input: Input) {
+  const fields = new Fields(input)
+  const { pacePerSecond, factor, activityId, skuId } = input
+  if ((pacePerSecond === undefined) === (factor === undefined))
+    fields.errors.push('pacePerSecond must be a number, or null for no pace; or give a factor')
+  if (skuId !== undefined && activityId === undefined) fields.errors.push('skuId needs an activityId')
+  const rate = {
+    pacePerSecond: fields.numberOrNull('pacePerSecond', PACE),
+    factor: factor === undefined ? undefined : fields.number('factor', { min: 0.01, max: 10, fraction: true }),
+    activityId: activityId === undefined ? undefined : fields.id('activityId'),
+    skuId: skuId === undefined ? undefined : fields.id('skuId'),
+  }
+  return unwrap(fields.done(rate))
+}
+
+/** Undefined where there is neither a pace nor a measured rate: nothing is known to scale. */
+function scaled(before: number | undefined, factor: number): number | undefined {
+  if (before === undefined || before <= 0) return undefined
+  return Math.min(PACE.max, Math.max(PACE.min, Math.round(before * factor * 100) / 100))
 }
 
 function hasPace(plan: PolicyPlan): boolean {

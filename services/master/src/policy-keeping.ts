@@ -1,8 +1,9 @@
 /** PolicyKeeper's round: finds the trigger in force of every SKU with a plan, and puts it in force. */
 
 import type { AuditEntry } from '@bigtap/db'
-import { type ActivityState, type Figures, skuKey } from '@bigtap/domain'
+import { type ActivityState, applyTrigger, type Figures, parseSkuDoc, skuKey } from '@bigtap/domain'
 import type { Clock, Logger } from '@bigtap/kernel'
+import type { PublishedDocument } from '@bigtap/store'
 import type { Book, Sale } from './book.ts'
 import { type PlanFact, type PolicyChange, policyTick } from './core/policy-keeper.ts'
 
@@ -70,4 +71,21 @@ export class PolicyKeeping {
 function hasPlan({ plans }: Sale): boolean {
   for (const { plan } of plans.values()) if (plan.length > 0) return true
   return false
+}
+
+/** A new leader takes the trigger that the catalog shows in force, so that no other policy is published in between. */
+export function recallTriggers(book: Book, documents: readonly PublishedDocument[]): void {
+  const byKey = new Map(documents.map(({ key, body }) => [key, body]))
+  for (const sale of book.sales.values())
+    for (const [skuId, planned] of sale.plans) {
+      const sku = sale.skus.get(skuId)
+      const published = parseSkuDoc(byKey.get(skuKey(sale.activity.id, skuId)))
+      if (sku === undefined || !published.ok || planned.plan.length === 0) continue
+      const wanted = JSON.stringify(published.value.policy)
+      const isInForce = (_trigger: unknown, index: number) =>
+        JSON.stringify(applyTrigger(planned.base, planned.plan, index)) === wanted
+      const active = planned.plan.findIndex(isInForce)
+      sale.plans.set(skuId, { ...planned, active })
+      sale.skus.set(skuId, { ...sku, policy: applyTrigger(planned.base, planned.plan, active) })
+    }
 }

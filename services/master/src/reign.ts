@@ -20,6 +20,7 @@ import { LiveStream } from './http/live-stream.ts'
 import type { Sessions } from './http/session.ts'
 import { Keepers, LOOP_MS } from './keepers.ts'
 import { LedgerOpener } from './ledger-opener.ts'
+import { LedgerWatch } from './ledger-watch.ts'
 import { Loader } from './loader.ts'
 import type { MasterParts, MasterSettings } from './master.ts'
 import { NodeWatch } from './node-watch.ts'
@@ -148,7 +149,10 @@ function makeParts(settings: MasterSettings, given: ReignParts, reigning: Reigni
   const slots = new SlotKeeping({ ...parts, publisher, watch })
   const loader = new Loader({ databaseUrl: settings.databaseUrl, reigning }, { ...parts, book, publisher })
   const opener = new LedgerOpener(parts)
-  const keepers: Keepers = new Keepers(settings, { ...parts, book, publisher, record, opener, watch, alarms })
+  const ledgers = new LedgerWatch(parts)
+  const keepers: Keepers = new Keepers(settings, {
+    ...{ ...parts, book, publisher, record, opener, watch, alarms, ledgers },
+  })
   const policies = new PolicyHistory(db, clock)
   const isLoaded = { isLoaded: true } // the admin API answers only after the reign has begun
   const desk = new SaleDesk({

@@ -84,6 +84,13 @@ export class RouterLinks {
     return this.#log.sequence
   }
 
+  /** Calls all nodes, once each; a node without a link is not called. */
+  call(name: string, args: unknown): void {
+    const commands = this.#log.call(name, args, this.#parts.head())
+    for (const dialer of this.#dialers)
+      this.#send(dialer, this.#log.ahead(dialer.address, commands, this.#parts.head()))
+  }
+
   /** Has a node taken the command with this sequence? */
   hasTaken(nodeId: string, sequence: number): boolean {
     return this.acks.hasTaken(nodeId, this.#epoch, sequence)

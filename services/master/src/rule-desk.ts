@@ -6,7 +6,7 @@ import type { Logger } from '@bigtap/kernel'
 import { actsAlone, parseRule, RULE_LIMITS, type Rule, type StoredRule } from './core/rules.ts'
 import { DEFAULT_RULES } from './default-rules.ts'
 import { Problem } from './http/edge.ts'
-import type { Actor } from './http/session.ts'
+import { type Actor, adminOnly } from './http/session.ts'
 import { type Condition, compileCondition } from './rule-conditions.ts'
 import { entryOf, forbid, unwrap } from './sale-desk.ts'
 
@@ -25,6 +25,7 @@ export interface ReadyRule {
 type Input = Readonly<Record<string, unknown>>
 
 /** Names of the shipped rules that this database was given: one that an operator deleted stays deleted. */
+const ALONE = 'only an admin lets a rule act without a yes'
 const SHIPPED_SETTING = 'rules.shipped'
 
 /** The desk. */
@@ -67,7 +68,7 @@ export class RuleDesk {
 
   async patch(actor: Actor, id: number | undefined, input: Input): Promise<StoredRule> {
     const { id: ruleId, version: _version, ...before } = this.get(id).rule
-    if (actsAlone(before)) adminOnly(actor)
+    if (actsAlone(before)) adminOnly(actor, ALONE)
     const rule = this.#read(actor, { ...before, ...input })
     const row = await this.#parts.db.rules.patch(ruleId, { name: rule.name, body: rule }, () =>
       entryOf(actor, 'rule.patch', `rule:${ruleId}`, before, rule),
@@ -90,7 +91,7 @@ export class RuleDesk {
 
   #read(actor: Actor, input: Input): Rule {
     const rule = unwrap(readRule(input))
-    if (actsAlone(rule)) adminOnly(actor)
+    if (actsAlone(rule)) adminOnly(actor, ALONE)
     return rule
   }
 
@@ -127,8 +128,4 @@ function readRule(value: unknown): Parsed<Rule> {
     const compiled = compileCondition(when)
     return compiled.ok ? { ok: true, value: { uses: compiled.value.uses } } : compiled
   })
-}
-
-function adminOnly({ role }: Actor): void {
-  if (role !== 'admin') throw new Problem('forbidden', { detail: 'only an admin lets a rule act without a yes' })
 }

@@ -14,7 +14,7 @@ import type { Clock } from '@bigtap/kernel'
 import type { Ledger, Store } from '@bigtap/store'
 import { type Book, moveTo, type Sale } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
-import { waitingFor } from './core/act-keeper.ts'
+import { layersLeft, waitingFor } from './core/act-keeper.ts'
 import {
   activityChangeObstacle,
   both,
@@ -196,7 +196,8 @@ export class SaleDesk {
   }
 
   async #arm(actor: Actor, sale: Sale, force: boolean): Promise<void> {
-    const missing = waitingFor(factOf(sale), this.parts.watch.list())
+    const fact = factOf(sale)
+    const missing = [...waitingFor(fact, this.parts.watch.list()), ...layersLeft(fact)]
     if (missing.includes('ledger')) forbid('the ledger is not open yet')
     if (missing.length > 0 && !force) forbid(`waiting for ${missing.join(', ')}; add ?force=true to go on without them`)
     await this.#step(actor, sale, 'arm')

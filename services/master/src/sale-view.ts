@@ -64,6 +64,7 @@ export interface LiveView {
 export type LedgerState = 'none' | 'verified' | 'rebuilding'
 
 const WITH_LEDGER: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused', 'closed']
+const SELLING: readonly ActivityState[] = ['armed', 'open', 'paused']
 /** Activities in the live picture, the newest. */
 export const LIVE_ACTIVITIES_MAX = 20
 
@@ -93,6 +94,14 @@ export class SaleView {
       ledger === 'verified' ? skus.flatMap((sku) => checkInvariants(figuresOnly(sku)).map(at(id, sku.id))) : [],
     )
     return { at: clock.now(), ok: violations.length === 0, isRedisReady, activities, nodes: this.nodes(), violations }
+  }
+
+  /** What rules may ask about beside dcacenter's figures. Rejects when Redis is away. */
+  async facts(): Promise<{ violations: number; ledgersInDoubt: number; heldOpenings: number }> {
+    const { activities, violations } = await this.live()
+    const inDoubt = activities.filter(({ state, ledger }) => SELLING.includes(state) && ledger !== 'verified')
+    const held = activities.filter(({ waitingFor }) => waitingFor.length > 0)
+    return { violations: violations.length, ledgersInDoubt: inDoubt.length, heldOpenings: held.length }
   }
 
   /** Who is there. */

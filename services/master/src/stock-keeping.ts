@@ -19,8 +19,8 @@ export interface StockKeepingParts {
   readonly logger: Logger
   /** Figures of a sale whose ledger is verified; undefined while it is in doubt. Rejects when Redis is away. */
   figures(activityId: number): Promise<ReadonlyMap<number, Figures> | undefined>
-  /** The stock of a SKU has changed in the ledger. */
-  changed(sale: Sale): void
+  /** The stock of SKUs has changed in the ledger. */
+  changed(sale: Sale, skuIds: readonly number[]): void
   audit(entry: AuditEntry): void
 }
 
@@ -81,7 +81,7 @@ export class StockKeeping {
       ...{ actor: 'stock-keeper', role: 'service', action: 'stock.warehouse', subject: skuKey(activityId, skuId) },
       ...{ before: { stock: sku.stock }, after: { stock, warehouse: { units: row.units, version: row.version } } },
     })
-    changed(sale)
+    changed(sale, [skuId])
   }
 
   async #report(reports: readonly WarehouseReport[]): Promise<void> {

@@ -1,6 +1,6 @@
 /** Counts commands in an epoch, and knows how far each link has been told. */
 
-import type { BatchPosition, CommandInit } from '@bigtap/protocol'
+import { type BatchPosition, CALL_PREFIX, type CommandInit } from '@bigtap/protocol'
 
 /** A document that was published. */
 export interface PublishedChange {
@@ -54,6 +54,12 @@ export class CommandLog {
       ...{ sequence: ++this.#sequence, key, revision, isTrial: true, nodes },
       ...(body === null ? { isDeleted: true } : { body: encoder.encode(JSON.stringify(body)) }),
     }))
+  }
+
+  /** Numbers a call of all nodes: no document, and done once. */
+  call(name: string, args: unknown, revision: number): CommandInit[] {
+    const body = encoder.encode(JSON.stringify(args))
+    return [{ sequence: ++this.#sequence, key: `${CALL_PREFIX}${name}`, revision, body }]
   }
 
   /** The first batch of a link: where the catalog stands. */

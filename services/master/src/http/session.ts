@@ -18,6 +18,11 @@ export interface Actor {
   readonly role: Role
 }
 
+/** Throws a Problem `forbidden` for all but an admin. */
+export function adminOnly({ role }: Actor, what = 'only an admin may do this'): void {
+  if (role !== 'admin') throw new Problem('forbidden', { detail: what })
+}
+
 /** What sessions are made from. */
 export interface SessionParts {
   readonly accounts: readonly Account[]
@@ -82,9 +87,10 @@ export class Sessions {
   }
 
   /** Who changes something: needs the CSRF header and a role that may; throws `no_session` or `forbidden`. */
-  changer(request: FastifyRequest): Actor {
+  changer(request: FastifyRequest, least: 'operator' | 'admin' = 'operator'): Actor {
     const { name, role } = this.#claimsForChange(request)
     if (role === 'viewer') throw new Problem('forbidden', { detail: 'a viewer changes nothing' })
+    if (least === 'admin') adminOnly({ name, role })
     return { name, role }
   }
 
