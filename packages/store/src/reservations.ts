@@ -141,11 +141,6 @@ export class Reservations {
     }
   }
 
-  /** All entries of the log, in pages. */
-  async *stream(activityId: number): AsyncGenerator<readonly number[]> {
-    for await (const page of this.read(activityId, await this.head(activityId), 0)) yield [...page]
-  }
-
   /** Takes all seats of an activity back. What a clear that was cut off has left is dropped by the next one. */
   async clear(activityId: number): Promise<void> {
     await this.#run('clear', activityId, [])

@@ -12,7 +12,7 @@ import { BUY_PREFIX, METHODS, type Route, routeOf } from './core/routes.ts'
 import type { Exchange, Held } from './edge/edge.ts'
 import type { IdTokenVerifier } from './id-token.ts'
 import type { Pipeline, PipelineParts } from './pipeline.ts'
-import type { SeatKeeper } from './seats.ts'
+import type { Reserved, SeatKeeper } from './seats.ts'
 
 /** Times and switches of the API. */
 export interface AppSettings {
@@ -173,7 +173,8 @@ export class App {
   }
 }
 
-function reservedReply(result: 'first' | 'again' | 'busy', activityId: number, uid: number, draw: number): Reply {
+function reservedReply(result: Reserved, activityId: number, uid: number, draw: number): Reply {
+  if (result === 'full') return problem('reservation_closed')
   if (result === 'busy') return retryReply('overloaded', draw)
   return jsonReply(result === 'first' ? 201 : 200, { activityId, uid, reserved: true })
 }

@@ -64,9 +64,9 @@ class MemoryReservations implements ReservationStore {
     this.uids.add(uid)
     return isFirst
   }
-  count = async () => this.uids.size
-  async *stream() {
-    yield [...this.uids]
+  head = async () => ({ logId: 'run:1', generation: 1, positions: this.uids.size, count: this.uids.size })
+  async *read(_activityId: number, _head: unknown, from: number) {
+    yield Float64Array.from([...this.uids].slice(from))
   }
 }
 

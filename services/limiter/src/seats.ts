@@ -19,6 +19,16 @@ export interface ReservationStore {
 /** What became of a reservation. */
 export type Reserved = 'first' | 'again' | 'full' | 'busy'
 
+/** What follows the reservations works with. */
+export interface SeatKeeperParts {
+  readonly catalog: CatalogView
+  readonly store: ReservationStore
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly seatsMax?: number
+}
+
 /** Most seats that a process holds, over all activities: 160 MB. */
 export const SEATS_MAX = 20_000_000
 /** Reservations under way to the store at a time; one more is told to come back. */
@@ -35,21 +45,14 @@ const EXPECTED_MIN = 65_536
  * left. A fault loses nothing; the next round goes on at the same position.
  */
 export class SeatKeeper implements Seats {
-  readonly #parts: {
-    catalog: CatalogView
-    store: ReservationStore
-    logger: Logger
-    clock: Clock
-    metrics: Metrics
-    seatsMax?: number
-  }
+  readonly #parts: SeatKeeperParts
   readonly #seatsMax: number
   readonly #sets = new Map<number, SeatSet>()
   readonly #syncing = new Set<number>()
   #timer: NodeJS.Timeout | undefined
   #inFlight = 0
 
-  constructor(parts: SeatKeeper['#parts']) {
+  constructor(parts: SeatKeeperParts) {
     this.#parts = parts
     this.#seatsMax = parts.seatsMax ?? SEATS_MAX
     const unloaded = () => [...this.#sets.values()].filter((seats) => !seats.isLoaded).length
@@ -119,14 +122,19 @@ export class SeatKeeper implements Seats {
     const { clock, logger, store } = this.#parts
     const startedAt = clock.monotonic()
     const seats = this.#setOf(activityId)
+    const { isLoaded, isOverfull } = seats
     const head = await store.head(activityId)
-    const wasLoaded = seats.isLoaded
-    seats.follow(head)
-    if (this.#isTooMuch(activityId, seats, head)) return
+    const room = this.#seatsMax - (this.#held() - seats.size)
+    if (!seats.follow(head, room)) {
+      const facts = { activityId, count: head.count, room }
+      if (!isOverfull) logger.error(facts, 'reservations do not fit in memory, who is not known gets 503')
+      return
+    }
     await this.#load(activityId, seats, head)
-    if (seats.position >= head.positions) seats.follow(head)
-    if (!seats.isLoaded || wasLoaded) return
-    logger.info({ activityId, count: seats.size, ms: Math.round(clock.monotonic() - startedAt) }, 'reservations are loaded')
+    if (seats.position >= head.positions) seats.follow(head, room)
+    if (!seats.isLoaded || isLoaded) return
+    const facts = { activityId, count: seats.size, ms: Math.round(clock.monotonic() - startedAt) }
+    logger.info(facts, 'reservations are loaded')
   }
 
   /** Until the head, or until nobody follows the activity any more. */
@@ -144,4 +152,21 @@ export class SeatKeeper implements Seats {
         await setImmediate()
       }
   }
+
+  #held(): number {
+    let held = 0
+    for (const seats of this.#sets.values()) held += seats.size
+    return held
+  }
+
+  #setOf(activityId: number): SeatSet {
+    const seats = this.#sets.get(activityId) ?? new SeatSet({ seatsMax: this.#seatsMax })
+    this.#sets.set(activityId, seats)
+    return seats
+  }
+}
+
+function isFollowed(activity: ActivityDoc | undefined): boolean {
+  if (activity === undefined || activity.state === 'draft' || activity.state === 'archived') return false
+  return activity.reservation.required || activity.reservation.closesAt > 0
 }

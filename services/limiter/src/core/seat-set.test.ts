@@ -81,12 +81,25 @@ describe('seats', () => {
     expect([seats.has(7), seats.has(8)]).toEqual([true, undefined])
   })
 
-  test('more seats than fit: who was not kept is not known, and not refused', () => {
-    const seats = new SeatSet({ seatsMax: 2 })
-    seats.follow(head(3))
-    read(seats, 1, 2, 3)
-    seats.follow(head(3))
+  test('more seats than fit are not read: who is not kept is not known, and not refused', () => {
+    const seats = loaded(1, 2)
+    expect(seats.follow(head(3), 2)).toBe(false)
+    expect([seats.has(1), seats.has(3), seats.isOverfull]).toEqual([true, undefined, true])
 
-    expect([seats.has(1), seats.has(3), seats.isLoaded]).toEqual([true, undefined, false])
+    expect(seats.follow(head(3), 3)).toBe(true)
+    expect([seats.position, seats.has(3)]).toEqual([0, undefined])
+    read(seats, 1, 2, 3)
+    seats.follow(head(3), 3)
+    expect([seats.has(3), seats.has(9)]).toEqual([true, false])
+  })
+
+  test('a seat that found no place makes the rest unknown, until all are read again', () => {
+    const seats = new SeatSet({ seatsMax: 2 })
+    seats.follow(head(2))
+    read(seats, 1, 2)
+    seats.follow(head(2))
+    seats.add(3)
+
+    expect([seats.has(2), seats.has(3)]).toEqual([true, undefined])
   })
 })

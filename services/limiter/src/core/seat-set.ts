@@ -53,6 +53,11 @@ export class SeatSet {
     return this.#isLoaded && !this.#isOverfull
   }
 
+  /** Did they not fit when last seen? */
+  get isOverfull(): boolean {
+    return this.#isOverfull
+  }
+
   /** Is there a seat for this buyer? Undefined: not known yet. */
   has(uid: number): boolean | undefined {
     if (this.#uids.has(uid)) return true
@@ -64,14 +69,17 @@ export class SeatSet {
     if (!this.#uids.add(uid)) this.#isOverfull = true
   }
 
-  /** Follows a head. */
-  follow(head: SeatLogHead): void {
+  /** Follows a head; false: these seats do not fit in `room`, and are not to be read. */
+  follow(head: SeatLogHead, room = this.#seatsMax): boolean {
     if (this.#logId !== '' && head.generation > this.#generation) this.#void()
-    if (head.logId !== this.#logId) this.#position = 0
+    if (head.logId !== this.#logId || this.#isOverfull) this.#position = 0
     this.#logId = head.logId
     this.#generation = head.generation
     this.#count = head.count
-    if (this.#position >= head.positions) this.#isLoaded = true
+    this.#isOverfull = this.count > room
+    if (this.#isOverfull) this.#isLoaded = false
+    else if (this.#position >= head.positions) this.#isLoaded = true
+    return !this.#isOverfull
   }
 
   /** Room for what the last head told of, in small steps. */
