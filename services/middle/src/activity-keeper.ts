@@ -45,7 +45,7 @@ const HEARTBEAT_MS = 500
 const TOKEN_BYTES = 16
 const RETRY_EVERY_MS = 100
 /** A lease runs 1.5 s in the ledger; ours ends earlier, so that the ledger never takes back what we still grant from. */
-const LEASE_TRUST_MS = 1_200
+export const LEASE_TRUST_MS = 1_200
 /** Shortest time between two lease calls that empty leases ask for. */
 const HUNGRY_EVERY_MS = 5
 

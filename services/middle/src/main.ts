@@ -1,14 +1,15 @@
 /** Composition root of a Middle node: links → desk → decider → grant log. */
 
 import { createFront } from '@bigtap/catalog'
-import { runService } from '@bigtap/runtime'
+import { runService, watchProcess } from '@bigtap/runtime'
 import { connectStore, GrantLog, Guards } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
-import { createServer } from '@bigtap/transport'
+import { createServer, createStatsResponder } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
 import { SKUS_MAX } from './core/sku-table.ts'
 import { leave } from './leaving.ts'
 import { MiddleNode } from './middle-node.ts'
+import { middleStats } from './stats.ts'
 
 const REDIS_WAIT_MS = 2_000
 
@@ -16,7 +17,10 @@ await runService('middle', spec, (context) => {
   const { settings, logger, metrics, clock, random } = context
   const { host, port, nodeId, recordsMax, pendingMax, waitingMax, rereadsMax, asksPerFrameMax, linksMax } = settings
   const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
-  const front = createFront({ ...context, service: 'middle', role: 'middle', store, state: () => node.state })
+  const front = createFront({
+    ...{ ...context, service: 'middle', role: 'middle', store, state: () => node.state },
+    settings: { ...settings, statsPort: port },
+  })
   const { mirror } = front
   const limits = { recordsMax, pendingMax, waitingMax, rereadsMax, asksPerFrameMax }
   const node = new MiddleNode(
@@ -33,11 +37,18 @@ await runService('middle', spec, (context) => {
     },
   )
   mirror.onChange(() => node.applyCatalog())
+  const readProcess = watchProcess()
+  const readStats = () => {
+    const links = [...server.links()].length
+    return middleStats(node, { nodeId, now: clock.now(), links, catalog: mirror, process: readProcess() })
+  }
+  const answerStats = createStatsResponder(readStats, context)
   const server = createServer(
     { host, port, nodeId, role: 'middle', clusterSecret: settings.clusterSecret, linksMax },
     {
       ...{ logger, metrics, clock, random },
-      onFrame: (link, kind, _correlation, body) => node.onFrame(link, kind, body),
+      onFrame: (link, kind, correlation, body) =>
+        void (answerStats(link, kind, correlation) || node.onFrame(link, kind, body)),
       onClose: (link) => node.desk.onClose(link),
       inFlight: () => node.desk.waiting,
     },

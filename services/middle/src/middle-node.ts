@@ -1,5 +1,5 @@
 import type { CatalogView } from '@bigtap/catalog'
-import type { ActivityDoc } from '@bigtap/domain'
+import type { ActivityDoc, Figures } from '@bigtap/domain'
 import { type Clock, type Logger, type Metrics, type Random, SLOT_COUNT, slotOf } from '@bigtap/kernel'
 import type { Kind } from '@bigtap/protocol'
 import type { GrantLog, NodeState } from '@bigtap/store'
@@ -44,6 +44,12 @@ export interface SkuView {
   readonly isServing: boolean
   readonly available: number
   readonly asks: number
+  readonly granted: number
+  /** Buyers that are taken to wait. */
+  readonly waiting: number
+  /** The ledger's, as of the lease before `leaseUntil`; none before the first. */
+  readonly figures: Figures | undefined
+  readonly leaseUntil: number
 }
 
 /** Records looked at per tick while some must be forgotten: 1 ms of it. */
@@ -148,13 +154,17 @@ export class MiddleNode {
   view(): SkuView[] {
     const { skus } = this.decider
     return [...this.#keepers.values()].flatMap((keeper) =>
-      [...keeper.skus].map(([skuId, { sku }]) => ({
+      [...keeper.skus].map(([skuId, { sku, figures }]) => ({
         activityId: keeper.activityId,
         skuId,
         state: skus.state[sku] ?? 'idle',
         isServing: skus.isServing[sku] === 1,
         available: skus.available[sku] as number,
         asks: skus.asks[sku] as number,
+        granted: skus.granted[sku] as number,
+        waiting: skus.waiting[sku] as number,
+        figures,
+        leaseUntil: skus.leaseUntil[sku] as number,
       })),
     )
   }

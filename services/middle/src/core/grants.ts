@@ -27,8 +27,10 @@ export function settleWrite(decider: Decider, record: number, result: WriteResul
   decider.pending--
   if (result === 'unknown') buyers.state[record] = RECORD.doubt
   else if (result === 'written') {
+    const sku = buyers.sku[record] as number
     buyers.state[record] = RECORD.outstanding
     buyers.readAt[record] = 0
+    skus.granted[sku] = (skus.granted[sku] as number) + (buyers.quantity[record] as number)
   } else if (result === 'foreign') {
     const sku = buyers.sku[record] as number
     buyers.state[record] = RECORD.free

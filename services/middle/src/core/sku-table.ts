@@ -43,6 +43,8 @@ export class SkuTable {
   readonly taken = new Float64Array(SKUS_MAX)
   readonly sent = new Float64Array(SKUS_MAX)
   readonly asks = new Float64Array(SKUS_MAX)
+  /** Units whose grant was written by this process; only grows. */
+  readonly granted = new Float64Array(SKUS_MAX)
   readonly wanting = new Int32Array(SKUS_MAX)
   readonly ahead = new Int32Array(SKUS_MAX)
   readonly etaMs = new Int32Array(SKUS_MAX)
@@ -113,7 +115,7 @@ export class SkuTable {
     this.state[sku] = 'idle'
     this.slots[sku] = undefined
     const columns = [this.isServing, this.opensAt, this.closesAt, this.leaseUntil, this.rule, this.limitPerBuyer]
-    const counts = [this.available, this.taken, this.sent, this.asks, this.wanting, this.ahead, this.etaMs]
+    const counts = [this.available, this.taken, this.sent, this.asks, this.granted, this.wanting]
     const crowd = [
       this.queued,
       this.toldMs,
