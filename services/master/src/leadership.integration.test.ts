@@ -18,7 +18,10 @@ class Wire {
 
   constructor(port: number) {
     this.#server = createServer((near) => {
-      if (this.#state === 'cut') return near.destroy()
+      if (this.#state === 'cut') {
+        near.destroy()
+        return
+      }
       const far = connect(port, '127.0.0.1')
       for (const [from, to] of [
         [near, far],

@@ -200,6 +200,7 @@ test('a sale goes from draft to closed, sold out is told, and everything is audi
   await operator.call('PATCH', `activities/${a}`, { opensAt: Date.now() + 500 })
   expect((await act(a, 'schedule')).status).toBe(200)
   await waitFor('open', async () => (await stateOf(a)) === 'open', 15_000)
+  expect((await doc<ActivityDoc>(`activity:${a}`))?.stage).toBe('middle')
   const { opensAt } = (await doc<ActivityDoc>(`activity:${a}`)) ?? { opensAt: 0 }
   expect(Date.now()).toBeGreaterThanOrEqual(opensAt)
   expect((await act(a, 'reset')).status).toBe(409)
@@ -228,6 +229,7 @@ test('a sale goes from draft to closed, sold out is told, and everything is audi
 
   expect((await act(a, 'close')).status).toBe(200)
   await waitFor('closed', async () => (await stateOf(a)) === 'closed')
+  await waitFor('all layers are shut', async () => (await doc<ActivityDoc>(`activity:${a}`))?.stage === 'shut')
   await waitFor('stored', async () => (await db.definitions.getActivity(a))?.state === 'closed')
   const audit = await operator.call('GET', `audit?subject=activity:${a}`)
   const actions = (audit.body.entries as { action: string; actor: string }[]).map(({ action }) => action)
