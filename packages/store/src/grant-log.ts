@@ -33,29 +33,35 @@ export type GrantOutcome = 'written' | 'placeless' | 'foreign'
 /** What became of a claim of a slot; `kept`: this very process has owned it all the while, its log holds nothing new. */
 export type SlotClaim = 'refused' | 'taken' | 'kept'
 
-/** A wish for places of one SKU; `pacePerSecond` null is no pace. */
+/**
+ * A wish for places of one SKU; `pacePerSecond` null is no pace. With a pace: `more` is taken only where the other nodes
+ * leave it, and `demandMs` is what buyers wanted here in a tick times the ms since the last call.
+ */
 export interface LeaseWish {
   readonly skuId: number
   readonly want: number
+  readonly more?: number
   readonly giveBack: number
   readonly pacePerSecond: number | null
+  readonly demandMs?: number
 }
 
-/** What a node holds of one SKU after a lease call, and the ledger's figures. `undefined`: the SKU has no ledger. */
+/** What a node holds of one SKU after a lease call, the ledger's figures, and with a pace the demand of all nodes in a tick. `undefined`: the SKU has no ledger. */
 export interface Leased {
   readonly held: number
   readonly figures: Figures
+  readonly demand: number
 }
 
 /** A lease that is not renewed for this long goes back. */
 export const LEASE_MS = 1_500
-/** Depth of the pace's bucket: what two lease calls (50 ms each) may take together. */
-export const PACE_BURST_MS = 100
+/** One chunk of a pace: no second gets more than the pace and this. */
+export const PACE_CHUNK_MS = 50
 
 const FENCED = ['prelude', 'guarded', 'fenced']
 const SCRIPTS = {
   claim: loadScript('claim-1', ['prelude', 'guarded', 'leases']),
-  lease: loadScript('lease-1', FENCED),
+  lease: loadScript('lease-1', [...FENCED, 'pace']),
   claimSlots: loadScript('claim-slots-1', FENCED),
   grant: loadScript('grant-1', [...FENCED, 'owned']),
   adopt: loadScript('adopt-grants-1', [...FENCED, 'owned']),
@@ -90,8 +96,9 @@ export class GrantLog {
 
   /** Leases, gives back and renews in one step. */
   async lease(who: Claimant, wishes: readonly LeaseWish[]): Promise<Map<number, Leased | undefined>> {
-    const args: (string | number)[] = [who.nodeId, who.fence, LEASE_MS, PACE_BURST_MS]
-    for (const { skuId, want, giveBack, pacePerSecond } of wishes) args.push(skuId, want, giveBack, pacePerSecond ?? -1)
+    const args: (string | number)[] = [who.nodeId, who.fence, LEASE_MS, PACE_CHUNK_MS]
+    for (const { skuId, want, more = 0, giveBack, pacePerSecond, demandMs = 0 } of wishes)
+      args.push(skuId, want, more, giveBack, pacePerSecond ?? -1, Math.round(demandMs))
     const replies = (await this.#run(who.activityId, SCRIPTS.lease, args)) as number[][]
     return new Map(wishes.map(({ skuId }, index) => [skuId, leasedOf(replies[index] ?? [])]))
   }
@@ -188,5 +195,5 @@ function parseGrant(record: string, slot: number): Grant {
 
 function leasedOf(reply: readonly number[]): Leased | undefined {
   const [held = -1, ...figures] = reply.map(Number)
-  return held < 0 ? undefined : { held, figures: figuresOf(figures) }
+  return held < 0 ? undefined : { held, figures: figuresOf(figures.slice(0, 9)), demand: (figures[9] ?? 0) / 1_000 }
 }

@@ -7,6 +7,7 @@ export {
   type Publisher,
 } from './catalog-store.ts'
 export { connectStore, type Store, type StoreSettings } from './connection.ts'
+export { createFigurePush, type FigurePushParts, type OwnFigures, PUSH_EVERY_MS } from './figure-push.ts'
 export {
   connectFigures,
   type FigureReader,
@@ -26,7 +27,7 @@ export {
   LEASE_MS,
   type Leased,
   type LeaseWish,
-  PACE_BURST_MS,
+  PACE_CHUNK_MS,
   type SlotClaim,
 } from './grant-log.ts'
 export { Guards, metaKey, REBUILDING, rootKey } from './guards.ts'

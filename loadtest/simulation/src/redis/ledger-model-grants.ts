@@ -23,7 +23,7 @@ export function lease(call: ScriptCall): number[][] {
   const leaseKey = call.key(`lease:${holder}`)
   keys.zadd(call.key('leases'), now + call.number(3), holder)
   const replies: number[][] = []
-  for (let at = 5; at < call.args.length; at += 4) {
+  for (let at = 5; at < call.args.length; at += 6) {
     const id = call.arg(at)
     const row = call.sku(id)
     if (row === undefined) {
@@ -31,9 +31,11 @@ export function lease(call: ScriptCall): number[][] {
       continue
     }
     const before = Number(keys.hget(leaseKey, id) ?? 0)
-    const back = Math.min(call.number(at + 2), before)
-    const allowed = allow(call, row, id, { want: call.number(at + 1), back, pace: call.number(at + 3) })
-    const change = Math.max(0, Math.min(allowed, row.pool + back)) - back
+    const back = Math.min(call.number(at + 3), before)
+    const [want, more, pace] = [call.number(at + 1), call.number(at + 2), call.number(at + 4)]
+    const wish = { want, more, back, pace, weight: call.number(at + 5) }
+    const { taken, demand } = pace < 0 ? unpaced(row, wish) : throughPace(call, row, id, wish)
+    const change = taken - back
     if (change !== 0) {
       row.pool -= change
       row.leased += change
@@ -41,7 +43,7 @@ export function lease(call: ScriptCall): number[][] {
       keys.hset(leaseKey, id, String(before + change))
     }
     const { stock, free, held, sold, quota, pool, leased, outstanding, redeemed } = row
-    replies.push([before + change, stock, free, held, sold, quota, pool, leased, outstanding, redeemed])
+    replies.push([before + change, stock, free, held, sold, quota, pool, leased, outstanding, redeemed, demand])
   }
   call.saveSkus()
   return replies
@@ -72,24 +74,47 @@ function isOwned(call: ScriptCall, slot: string): boolean {
   return call.keys.hget(call.key('owners'), slot)?.split('|')[2] === call.arg(1)
 }
 
-/** What the pace lets through: a token bucket in the SKU's hash. */
-function allow(
-  call: ScriptCall,
-  row: SkuRow,
-  id: string,
-  { want, back, pace }: { want: number; back: number; pace: number },
-): number {
-  if (pace < 0) return want
+interface Wish {
+  readonly want: number
+  readonly more: number
+  readonly back: number
+  readonly pace: number
+  readonly weight: number
+}
+
+function unpaced(row: SkuRow, { want, more, back }: Wish): { taken: number; demand: number } {
+  return { taken: Math.max(0, Math.min(want + more, row.pool + back)), demand: 0 }
+}
+
+/** scripts/pace.lua: what the pace lets through, and the demand of all nodes in thousandths. */
+function throughPace(call: ScriptCall, row: SkuRow, id: string, wish: Wish): { taken: number; demand: number } {
+  const { want, more, back, pace, weight } = wish
   const { keys, now } = call
   const key = call.key(`sku:${id}`)
-  const [paceAt, paceLeft] = [keys.hget(key, 'paceAt'), keys.hget(key, 'paceLeft')]
-  const depth = Math.max(1, (pace * call.number(4)) / 1000)
-  let left = Math.min(depth, Number(paceLeft ?? depth) + ((now - Number(paceAt ?? now)) * pace) / 1000)
-  left = Math.min(depth, left + back)
-  const allowed = Math.min(want, Math.floor(left))
-  const taken = Math.min(allowed, row.pool + back)
-  keys.hset(key, 'paceAt', String(now), 'paceLeft', luaText(left - Math.max(0, taken)))
-  return allowed
+  const number = (field: string, initial: number) => Number(keys.hget(key, field) ?? initial)
+  const at = number('paceAt', now)
+  let [left, carry, shortAt] = [number('paceLeft', 1), number('paceCarry', 0), number('paceShortAt', 0)]
+  const elapsed = Math.max(0, now - at)
+  const counted = Math.min(elapsed, 1_000)
+  const chunk = (pace * call.number(4)) / 1000
+  const depth = 1 + Math.max(chunk / 2, chunk - row.leased + back)
+  left = left + (counted * pace) / 1000
+  if (left > depth) {
+    if (elapsed <= 1_000 && at - shortAt <= 200) carry = carry + left - depth
+    left = depth
+  }
+  carry = Math.min(carry, (pace * 1_000) / 1000)
+  const repaid = Math.min(carry, (counted * pace * 0.01) / 1000, depth - left)
+  carry = carry - repaid
+  left = Math.min(depth, left + repaid + back)
+  const upper = Math.min(want + more, Math.floor(left - depth / 2))
+  const allowed = Math.min(Math.floor(left), Math.max(want, upper))
+  const taken = Math.max(0, Math.min(allowed, row.pool + back))
+  if (taken < want + more) shortAt = now
+  const demand = number('paceDemand', 0) * Math.max(0, 1 - elapsed / 200) + weight / 200
+  keys.hset(key, 'paceAt', String(now), 'paceLeft', luaText(left - taken), 'paceCarry', luaText(carry))
+  keys.hset(key, 'paceShortAt', String(shortAt), 'paceDemand', luaText(demand))
+  return { taken, demand: Math.floor(demand * 1000) }
 }
 
 interface Grant {

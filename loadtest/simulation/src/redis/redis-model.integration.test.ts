@@ -145,7 +145,9 @@ class Both {
     const wishes = [1, 2, 3, 9].slice(this.#below(3)).map((skuId) => ({
       skuId,
       want: this.#below(8),
+      more: this.#below(6),
       giveBack: this.#below(4),
+      demandMs: this.#below(500),
       pacePerSecond: [null, 2.5, 40, 7][this.#below(4)] ?? null,
     }))
     return { name: 'lease', run: async ({ log }, a) => [...(await log.lease({ ...who, activityId: a }, wishes))] }

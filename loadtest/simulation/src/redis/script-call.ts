@@ -127,6 +127,13 @@ export class ScriptCall {
         this.keys.hset(`${this.root}sku:${id}`, ...COUNTS.flatMap((name) => [name, String(row[name])]))
   }
 
+  /** The rows that the script changed. */
+  changed(): ReadonlyMap<string, SkuRow> {
+    const rows = new Map<string, SkuRow>()
+    for (const [id, row] of this.#skus) if (row?.isChanged) rows.set(id, row)
+    return rows
+  }
+
   emit(events: readonly string[]): void {
     if (events.length > 0) this.keys.xadd(this.key('outbox'), this.now, ['e', events.join('\n')])
   }
@@ -139,6 +146,9 @@ export class ScriptCall {
       row.leased -= Number(count)
       row.pool += Number(count)
       row.isChanged = true
+      const key = this.key(`sku:${id}`)
+      const carry = Number(this.keys.hget(key, 'paceCarry') ?? 0) + Number(count)
+      if (this.keys.hget(key, 'paceAt') !== null) this.keys.hset(key, 'paceCarry', luaText(carry))
     }
     this.keys.del(this.key(`lease:${holder}`))
     this.keys.zrem(this.key('leases'), holder)
