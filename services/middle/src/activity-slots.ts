@@ -75,9 +75,9 @@ export class ActivitySlots {
     }
   }
 
-  /** A grant was written. */
+  /** A grant was written; that of a slot that was lost meanwhile is its new owner's to count. */
   count(slot: number): void {
-    if (this.states[slot] === SLOT.own) this.grants[slot] = (this.grants[slot] as number) + 1
+    if (this.states[slot] !== SLOT.foreign) this.grants[slot] = (this.grants[slot] as number) + 1
   }
 
   /** A write was refused because the slot is another's: claim and replay it again, if the table still gives it to us. */
