@@ -2,6 +2,7 @@ import { nullLogger } from '@bigtap/kernel'
 import { type Engine, startRedis } from '@bigtap/testkit'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { connectStore, type Store } from './connection.ts'
+import { createFigurePush } from './figure-push.ts'
 import { PUSHES_MAX, PushList } from './push-list.ts'
 
 const stats = (at: number) => ({ nodeId: 'cart-1', role: 'cart', at, figures: { cpu: 0.1 }, labels: {}, skus: [] })
@@ -45,4 +46,22 @@ test('with nobody to take them, the newest 10,000 stay', async () => {
 
   expect(await list.length()).toBe(PUSHES_MAX)
   expect(await store.redis.lindex('bt:push', -1)).toBe(JSON.stringify(stats(7)))
+})
+
+test('a service pushes its process, its catalog and its own figures in one', async () => {
+  const push = createFigurePush({
+    ...{ nodeId: 'cart-1', role: 'cart', store, clock: { now: () => 5, monotonic: () => 0 } },
+    catalog: { revision: 3, digest: 'abc' },
+    readProcess: () => ({ cpu: 0.5 }),
+    readOwn: () => ({ figures: { queueDepth: 7 }, labels: { leader: 'm1' } }),
+  })
+
+  await push()
+
+  expect((await list.take(1)).values).toEqual([
+    {
+      ...{ nodeId: 'cart-1', role: 'cart', at: 5, skus: [] },
+      ...{ figures: { cpu: 0.5, revision: 3, queueDepth: 7 }, labels: { digest: 'abc', leader: 'm1' } },
+    },
+  ])
 })

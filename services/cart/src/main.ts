@@ -3,8 +3,8 @@
 import { createFront } from '@bigtap/catalog'
 import { isLayerShut } from '@bigtap/domain'
 import { createEdge, EDGE_LIMITS } from '@bigtap/http'
-import { runService } from '@bigtap/runtime'
-import { connectStore } from '@bigtap/store'
+import { createWorker, runService, watchProcess } from '@bigtap/runtime'
+import { connectStore, createFigurePush, PUSH_EVERY_MS } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
@@ -36,6 +36,9 @@ await runService('cart', spec, (context) => {
   const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
   const front = createFront({ ...context, service: 'cart', role: 'cart', store })
 
+  const readOwn = () => ({ figures: { queueDepth: ledger.inFlight } })
+  const push = { role: 'cart', nodeId, store, clock, catalog: front.mirror, readProcess: watchProcess(), readOwn }
+
   return [
     {
       name: 'ledger client',
@@ -53,5 +56,6 @@ await runService('cart', spec, (context) => {
       limits: { ...edgeLimits },
     },
     front.heartbeat,
+    createWorker({ name: 'figures', everyMs: PUSH_EVERY_MS, work: createFigurePush(push) }, logger),
   ]
 })

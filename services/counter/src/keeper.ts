@@ -12,7 +12,8 @@ export interface KeeperParts {
 }
 
 const BUSY_ROUNDS_MAX = 100
-const LIVE_STATES: readonly string[] = ['preloading', 'armed', 'open', 'paused', 'closed']
+/** States of an activity that has a ledger to look after. */
+export const LIVE_STATES: readonly string[] = ['preloading', 'armed', 'open', 'paused', 'closed']
 
 /** Runs a loop each `everyMs`; a round that fails is logged and tried again. */
 export class Keeper {

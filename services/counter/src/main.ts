@@ -4,8 +4,8 @@ import { createFront } from '@bigtap/catalog'
 import { createDb } from '@bigtap/db'
 import { isLayerShut } from '@bigtap/domain'
 import { openEventLog } from '@bigtap/eventlog'
-import { createWorker, runService } from '@bigtap/runtime'
-import { connectStore, Ledger, NameLease } from '@bigtap/store'
+import { createWorker, runService, watchProcess } from '@bigtap/runtime'
+import { connectStore, createFigurePush, Ledger, NameLease, PUSH_EVERY_MS } from '@bigtap/store'
 import { createServer } from '@bigtap/transport'
 import { CallGatherer } from './call-gatherer.ts'
 import { settings as spec } from './config.ts'
@@ -15,6 +15,7 @@ import { createLedgerServer } from './ledger-server.ts'
 import { declareMetrics } from './metrics.ts'
 import { createRelay } from './outbox-relay.ts'
 import { Rebuilder } from './rebuilder.ts'
+import { counterFigures } from './stats.ts'
 
 const CONNECT_MS_MAX = 20_000
 const LEASE_MS = 1_000
@@ -56,6 +57,8 @@ await runService('counter', spec, (context) => {
     { ...settings, role: 'counter' },
     { ...context, onFrame: (link, kind, _id, body) => onFrame(link, kind, body), inFlight: () => gatherer.waiting },
   )
+  const readOwn = () => counterFigures({ gatherer, ledger, activities, logger })
+  const push = { ...settings, role: 'counter', store, clock, catalog: mirror, readProcess: watchProcess(), readOwn }
   page('/debug/rebuilds', () => rebuilder.history)
   const verify = { name: 'verifier', everyMs: settings.verifyMs, work: () => rebuilder.round() }
   return [
@@ -64,6 +67,7 @@ await runService('counter', spec, (context) => {
     { name: 'event log', stop: () => eventLog.close() },
     ...front.parts,
     createWorker(verify, logger),
+    createWorker({ name: 'figures', everyMs: PUSH_EVERY_MS, work: createFigurePush(push) }, logger),
     { name: 'sweeper', start: () => sweep.start(), stop: () => sweep.stop() },
     { name: 'relay', start: () => carry.start(), stop: () => carry.stop() },
     { name: 'links', start: async () => void (await server.start()), stop: () => server.stop(), limits: server.limits },

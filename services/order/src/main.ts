@@ -4,8 +4,8 @@ import { createHmac } from 'node:crypto'
 import { createFront } from '@bigtap/catalog'
 import { createDb, migrate } from '@bigtap/db'
 import { openEventLog } from '@bigtap/eventlog'
-import { createWorker, runService } from '@bigtap/runtime'
-import { connectStore, Ledger } from '@bigtap/store'
+import { createWorker, runService, watchProcess } from '@bigtap/runtime'
+import { connectStore, createFigurePush, Ledger, PUSH_EVERY_MS } from '@bigtap/store'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
 import { declareMetrics } from './metrics.ts'
@@ -37,7 +37,11 @@ await runService('order', spec, (context) => {
     { ...settings },
     { ...context, db, store, mirror, counter, counts, sign, ledger: new Ledger(store) },
   )
-  const onStored = (count: number) => counts.stored.inc(count)
+  let stored = 0
+  const onStored = (count: number) => {
+    stored += count
+    counts.stored.inc(count)
+  }
   const intake = createIntake({ db, logger, onStored, onDeadLetter: () => counts.deadLetters.inc() })
   const open = async () => {
     await migrate(databaseUrl)
@@ -48,6 +52,8 @@ await runService('order', spec, (context) => {
   const readLag = async () => {
     lag = await consumer.lag()
   }
+  const readOwn = () => ({ figures: { lag, stored, differences: reconciler.last.differences.length } })
+  const push = { ...settings, role: 'order', store, clock, catalog: mirror, readProcess: watchProcess(), readOwn }
   page('/debug/reconciliation', () => reconciler.last)
   page('/debug/dead-letters', async () =>
     (await db.deadLetters.list({ limit: 50 })).map(({ value, key, ...letter }) => ({ ...letter, bytes: value.length })),
@@ -60,6 +66,7 @@ await runService('order', spec, (context) => {
     { name: 'event log', stop: () => log.close(), limits: { batchMax } },
     { ...createOpener({ open, logger }), name: 'record' },
     worker('lag', LAG_MS, readLag),
+    worker('figures', PUSH_EVERY_MS, createFigurePush(push)),
     worker('reconciler', settings.reconcileMs, () => reconciler.round()),
     worker('refunds', settings.refundMs, () => refundRound(db, { now: clock.now(), afterMs: refundAfterMs })),
     { name: 'sandbox', stop: () => sandbox.stop(), limits: sandbox.limits },
