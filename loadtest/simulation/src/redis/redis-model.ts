@@ -11,7 +11,7 @@ import { compareIds, Keyspace } from './keyspace.ts'
 import { adoptGrants, claim, claimSlots, grant, lease } from './ledger-model-grants.ts'
 import { open, reserve, restock, settle, sweep } from './ledger-model-orders.ts'
 import { adopt, beginRebuild, endRebuild } from './ledger-model-rebuild.ts'
-import { NO_OMISSIONS, type Omissions, ScriptCall, ScriptRefusal } from './script-call.ts'
+import { NO_OMISSIONS, type Omissions, ScriptCall, ScriptRefusal, type SkuRow } from './script-call.ts'
 
 /** A script that has run on the server. */
 export interface ScriptRun {
@@ -20,6 +20,10 @@ export interface ScriptRun {
   readonly args: readonly string[]
   readonly reply: unknown
   readonly now: number
+  /** Who sent it. */
+  readonly caller: string
+  /** The SKUs whose figures it changed. */
+  readonly changed: ReadonlyMap<string, SkuRow>
 }
 
 const LEDGER_SCRIPTS: Readonly<Record<string, (call: ScriptCall) => unknown>> = {
@@ -52,7 +56,9 @@ export class RedisModel {
   keys = new Keyspace()
   runId: string
   omit: Omissions = NO_OMISSIONS
-  /** Called after each script, with the keyspace as it left it. */
+  /** Who sends the next command. */
+  caller = ''
+  /** Called after each script of a ledger, with the keyspace as it left it. */
   onScript: ((run: ScriptRun) => void) | undefined
   readonly #now: () => number
   readonly #nameBySha = new Map<string, string>()
@@ -89,11 +95,10 @@ export class RedisModel {
     const args = rest.slice(Number(count))
     const now = Math.floor(this.#now())
     const ledger = LEDGER_SCRIPTS[name]
-    const reply =
-      ledger === undefined
-        ? CONTROL_SCRIPTS[name]?.({ keys: this.keys, names, args, now })
-        : ledger(new ScriptCall(this.keys, names[0] ?? '', args, { now, omit: this.omit }))
-    this.onScript?.({ name, key: names[0] ?? '', args, reply, now })
+    if (ledger === undefined) return CONTROL_SCRIPTS[name]?.({ keys: this.keys, names, args, now })
+    const call = new ScriptCall(this.keys, names[0] ?? '', args, { now, omit: this.omit })
+    const reply = ledger(call)
+    this.onScript?.({ name, key: names[0] ?? '', args, reply, now, caller: this.caller, changed: call.changed() })
     return reply
   }
 
@@ -162,8 +167,10 @@ export class RedisModel {
   #xrange(key: string, start: string, count: number, end: string): unknown {
     if (end !== '+') throw new ScriptRefusal(`ERR the model has no xrange to ${end}`)
     const after = start.slice(1)
-    const entries = (this.keys.streams.get(key) ?? []).filter(({ id }) => compareIds(id, after) > 0)
-    return entries.slice(0, count).map(({ id, fields }) => [id, fields])
+    const entries = this.keys.streams.get(key) ?? []
+    let first = entries.length
+    while (first > 0 && compareIds(entries[first - 1]?.id ?? '', after) > 0) first--
+    return entries.slice(first, first + count).map(({ id, fields }) => [id, fields])
   }
 }
 

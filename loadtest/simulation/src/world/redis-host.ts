@@ -146,6 +146,7 @@ class Connection {
       if (generation !== this.#generation || !host.isUp) return
       if (this.#isCut()) return this.#arrive(generation, world.now + RETRANSMIT_MS, call)
       if (host.stalledUntil > world.now) return this.#arrive(generation, host.stalledUntil, call)
+      host.model.caller = this.#settings.process.id
       this.#answer(generation, call.pending, execute(host.model, call.command, call.args))
     })
   }

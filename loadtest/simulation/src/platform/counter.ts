@@ -1,0 +1,63 @@
+/** The counter as its main.ts puts it together. */
+
+import { createMirror } from '@bigtap/catalog'
+import { CallGatherer } from '@bigtap/counter/call-gatherer'
+import { RecentOrders } from '@bigtap/counter/core/recent-orders'
+import { Keeper } from '@bigtap/counter/keeper'
+import { createLedgerServer } from '@bigtap/counter/ledger-server'
+import { createRelay } from '@bigtap/counter/outbox-relay'
+import { Rebuilder } from '@bigtap/counter/rebuilder'
+import { Verifier } from '@bigtap/counter/verifier'
+import { isLayerShut } from '@bigtap/domain'
+import { CatalogStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/store'
+import type { Front } from './middle.ts'
+import { addressOf, contextOf, POLL_MS, REDIS_MS, type Site } from './site.ts'
+
+const SETTINGS = { waitingMax: 512, recentMax: 4_096, sweepMs: 100, relayMs: 50, verifyMs: 100 }
+const LEASE_MS = 1_000
+const REBUILD_LEASE_MS = 10_000
+const SWEEP_MAX = 500
+
+/** Starts a counter. */
+export function startCounter(site: Site, id: string): Front {
+  const { world, redis, hub, record, eventLog } = site
+  const process = world.spawn(id, 'counter')
+  const context = contextOf(site, process)
+  const { clock, logger } = context
+  const store = redis.connect(process, REDIS_MS)
+  const ledger = new Ledger(store)
+  const mirror = createMirror({ service: 'counter', pollMs: POLL_MS }, { ...context, catalog: new CatalogStore(store) })
+  const recent = new RecentOrders(SETTINGS.recentMax)
+  const leaseOf = (name: string, ttlMs: number) => new NameLease(store, { name, owner: id, ttlMs })
+  const activities = () => mirror.activities().values()
+  const lease = leaseOf('rebuild', REBUILD_LEASE_MS)
+  const rebuilder = new Rebuilder({ ...context, store, ledger, db: record.connect(process), recent, lease, activities })
+  const gatherer = new CallGatherer(SETTINGS, {
+    ledger,
+    isShut: (activityId) => isLayerShut(mirror.activity(activityId), 'counter'),
+    onReply: (activityId, { order }) => order && recent.add(activityId, order),
+    onFault: () => undefined,
+  })
+  const relay = createRelay({
+    ledger,
+    topic: eventLog.producer(process),
+    currencyOf: () => 'EUR',
+    onOrder: (activityId, order) => recent.add(activityId, order),
+  })
+  const keeper = (name: string, everyMs: number, work: (activityId: number) => Promise<boolean>) =>
+    new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, activities, work })
+  const sweep = keeper('sweep', SETTINGS.sweepMs, async (activityId) => (await ledger.sweep(activityId, SWEEP_MAX)).isMore)
+  const carry = keeper('relay', SETTINGS.relayMs, relay)
+  const verifier = new Verifier(SETTINGS.verifyMs, () => rebuilder.round(), logger)
+  const onFrame = createLedgerServer({ gatherer, clock, onSeconds: () => undefined })
+  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
+    ...{ id, role: 'counter', state: 'ready' as const, statsAddress: '', address: addressOf(id) },
+    ...{ revision: mirror.revision, digest: mirror.digest, at: clock.now() },
+  }))
+  hub.listen(addressOf(id), process, { onFrame: (link, kind, _correlation, body) => onFrame(link, kind, body) })
+  world.runIn(process, () => {
+    void mirror.start()
+    for (const part of [verifier, sweep, carry, heartbeat]) part.start()
+  })
+  return { process, mirror }
+}

@@ -1,0 +1,78 @@
+/** What a seed stands for: a sale, a crowd, and the faults that meet them. */
+
+import { type ActivityDoc, DEFAULT_POLICY, NO_RESERVATION, type PurchaseRule, type SkuDoc } from '@bigtap/domain'
+import type { Traits } from './platform/buyer.ts'
+import type { SimSale } from './platform/site.ts'
+import { EPOCH_MS, type World } from './world/world.ts'
+
+/** How many of each service there are. */
+export interface Counts {
+  readonly limiters: number
+  readonly middles: number
+  readonly counters: number
+  readonly masters: number
+}
+
+/** Times of a run, ms since the start. */
+export const TIMES = { opensAt: 3_000, faultsFrom: 2_000, faultsUntil: 9_000, finishFrom: 9_700, giveUpAt: 45_000, drain: 3_500 }
+
+/** A whole run. */
+export interface Scenario {
+  readonly counts: Counts
+  readonly sale: SimSale
+  readonly buyers: readonly { uid: number; at: number; traits: Traits }[]
+  readonly faults: number
+}
+
+const RULES: readonly PurchaseRule[] = ['once-per-product', 'once-per-product', 'one-product-per-activity', 'unlimited']
+
+/** Draws a scenario. */
+export function drawScenario(world: World): Scenario {
+  const sale = drawSale(world)
+  const count = 16 + world.below(30)
+  return {
+    counts: { limiters: 2, middles: 2 + world.below(2), counters: 1 + world.below(2), masters: 2 },
+    sale,
+    buyers: Array.from({ length: count }, (_, index) => drawBuyer(world, sale, index + 1)),
+    faults: world.below(8),
+  }
+}
+
+function drawSale(world: World): SimSale {
+  const skuIds = Array.from({ length: 1 + world.below(2) }, (_, index) => index + 1)
+  const activity: ActivityDoc = {
+    ...{ id: 7, title: 'a simulated sale', state: 'scheduled', stage: 'middle', rule: RULES[world.below(RULES.length)] ?? 'unlimited' },
+    ...{ opensAt: EPOCH_MS + TIMES.opensAt, closesAt: EPOCH_MS + 3_600_000, admission: 'direct' },
+    ...{ reservation: NO_RESERVATION, skuIds, accessLimits: [] },
+  }
+  const limitPerBuyer = world.chance(0.8) ? 1 : 2
+  return { activity, skus: skuIds.map((id) => drawSku(world, { id, activityId: activity.id, limitPerBuyer })) }
+}
+
+function drawSku(world: World, { id, activityId, limitPerBuyer }: Pick<SkuDoc, 'id' | 'activityId' | 'limitPerBuyer'>): SkuDoc {
+  const pace = world.chance(0.5) ? null : 10 + world.below(60)
+  const policy = {
+    ...DEFAULT_POLICY,
+    ...{ pacePerSecond: pace, taperAt: world.random.next() * 0.5, taperPacePerSecond: pace === null ? null : pace / 2 },
+    ...{ trickleAt: world.below(3), overbook: world.chance(0.3) ? 1.3 : 1 },
+    ...{ holdSeconds: 1 + world.below(3), tokenSeconds: 1 + world.below(3) },
+  }
+  const stock = 3 + world.below(16)
+  const rest = { title: `product ${id}`, priceCents: 1_000, currency: 'EUR', imageUrl: '', paused: false }
+  return { id, activityId, stock, limitPerBuyer, policy, ...rest }
+}
+
+function drawBuyer(world: World, { activity }: SimSale, uid: number): Scenario['buyers'][number] {
+  const isBot = world.chance(0.25)
+  const skuIds = isBot ? activity.skuIds : [activity.skuIds[world.below(activity.skuIds.length)] ?? 1]
+  const traits = {
+    ...{ skuIds, clicks: isBot ? 2 + world.below(2) : 1 + world.below(2), until: TIMES.faultsUntil },
+    ...{ pays: isBot ? 0.3 : 0.6, paysLate: 0.1, cancels: isBot ? 0.3 : 0.1 },
+  }
+  return { uid, at: TIMES.opensAt - 700 + world.between(0, isBot ? 900 : 4_000), traits }
+}
+
+/** Who buys what is left when all faults are over, and pays at once. */
+export function finisher(skuId: number, until: number): Traits {
+  return { skuIds: [skuId], clicks: 1, pays: 1, paysLate: 0, cancels: 0, until }
+}
