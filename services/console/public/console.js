@@ -2,6 +2,9 @@
 
 const STALE_MS = 3_000
 const RETRY_MS = 2_000
+const ALERTS_EVERY_MS = 2_000
+const SILENCE_SECONDS = 600
+const CLOCK_OFF_MS = 50
 /** What an operator may do in each state; `loud` ones ask before. */
 const ACTIONS = {
   scheduled: ['preload', 'reset'],
@@ -16,6 +19,7 @@ const TONES = {
   ...{ open: 'good', releasing: 'good', tapering: 'good', trickling: 'good' },
   ...{ paused: 'warn', exhausted: 'warn', preloading: 'warn', armed: 'warn', soldOut: 'bad' },
 }
+const SEVERITIES = { critical: 'bad', warning: 'warn', info: 'quiet' }
 const STATE_NAMES = { soldOut: 'sold out' }
 
 const byId = (id) => document.getElementById(id)
@@ -30,6 +34,7 @@ byId('sign-in').addEventListener('submit', (event) => {
 })
 byId('sign-out').addEventListener('click', () => void signOut())
 setInterval(checkAge, 500)
+setInterval(() => void readAlerts(), ALERTS_EVERY_MS)
 void resume()
 
 /** Goes on with the session that the cookie holds, if it does. */
@@ -106,6 +111,74 @@ function show(frame) {
   const newestFirst = [...frame.activities].reverse()
   keyed(byId('sales'), newestFirst, ({ id }) => id, makeSale, setSale)
   keyed(byId('nodes'), frame.nodes, ({ id }) => id, makeNode, setNode)
+}
+
+/** What fires, and what waits for a yes. */
+async function readAlerts() {
+  if (stream === undefined || byId('live').hidden) return
+  const [alerts, pending] = await Promise.all([call('GET', 'alerts?state=firing'), call('GET', 'pending')])
+  if (alerts.ok) list('alerts', alerts.body.alerts, ({ key }) => key, makeAlert, setAlert)
+  if (pending.ok) list('pending', pending.body.pending, ({ id }) => id, makeApproval, setApproval)
+}
+
+function list(id, items, keyOf, make, set) {
+  keyed(byId(id).querySelector('ul'), items, keyOf, make, set)
+  byId(id).hidden = items.length === 0
+}
+
+function makeRow(buttons) {
+  const row = element('li')
+  const actions = element('span', 'actions')
+  if (session.role !== 'viewer') actions.append(...buttons)
+  row.append(element('span', 'badge severity'), element('span', 'message'), element('span', 'since'), actions)
+  return row
+}
+
+function makeAlert({ key }) {
+  const path = `alerts/${encodeURIComponent(key)}`
+  return makeRow([
+    makeButton('Acknowledge', `${path}/acknowledge`, {}),
+    makeButton('Silence 10 min', `${path}/silence`, { seconds: SILENCE_SECONDS }),
+  ])
+}
+
+function setAlert(row, { severity, message, key, since, count, acknowledgedBy, silencedUntil }) {
+  const now = Date.now() + clockOffsetMs
+  badge(row.querySelector('.severity'), severity, SEVERITIES[severity] ?? 'quiet')
+  text(row, '.message', `${message} (${key})`)
+  const seen = acknowledgedBy === undefined ? '' : `, seen by ${acknowledgedBy}`
+  const silence = silencedUntil > now ? `, silent for ${spanOf(silencedUntil - now)}` : ''
+  text(row, '.since', `for ${spanOf(now - since)}${count > 1 ? `, ${count} times` : ''}${seen}${silence}`)
+  row.classList.toggle('silent', acknowledgedBy !== undefined || silence !== '')
+  row.querySelector('button')?.toggleAttribute('disabled', acknowledgedBy !== undefined)
+}
+
+function makeApproval({ id }) {
+  return makeRow([makeButton('Yes', `pending/${id}/yes`, {}), makeButton('No', `pending/${id}/no`, {})])
+}
+
+function setApproval(row, { rule, subject, actions, expiresAt }) {
+  badge(row.querySelector('.severity'), rule, 'warn')
+  text(row, '.message', `${subject}: ${actions.map(actionText).join(', ')}`)
+  text(row, '.since', `asked for ${spanOf(expiresAt - Date.now() - clockOffsetMs)} more`)
+}
+
+function actionText({ type, ...details }) {
+  const given = Object.entries(details).map(([name, value]) => `${name} ${value}`)
+  return [type, ...given].join(' ')
+}
+
+function makeButton(label, path, body) {
+  const button = element('button', 'quiet', { type: 'button' })
+  button.textContent = label
+  button.addEventListener('click', async () => {
+    button.disabled = true
+    const answer = await call('POST', path, body)
+    button.disabled = false
+    byId('problem').textContent = answer.ok ? '' : `${label}: ${problemText(answer)}`
+    void readAlerts()
+  })
+  return button
 }
 
 function makeSale(sale) {
@@ -205,8 +278,9 @@ function setSku(row, sku) {
 
 function makeNode() {
   const row = element('tr')
-  row.append(cell('th', 'id', '', { scope: 'row' }), cell('td', 'role'), cell('td', 'address'))
-  row.append(cell('td', 'number revision'), cell('td', 'digest'), cell('td', 'number age'))
+  row.append(cell('th', 'id', '', { scope: 'row' }))
+  const names = ['role', 'state', 'address', 'number revision', 'digest', 'number clock', 'number age']
+  for (const name of names) row.append(cell('td', name))
   return row
 }
 
@@ -214,7 +288,10 @@ function setNode(row, node) {
   const isSilent = node.ageMs > STALE_MS
   row.classList.toggle('silent', isSilent)
   const ageText = `${(node.ageMs / 1000).toFixed(1)} s ago${isSilent ? ' (silent)' : ''}`
-  const values = { id: node.id, role: node.role, address: node.address, revision: node.revision, digest: node.digest }
+  const { id, role, state, address, revision, digest, clockOffsetMs: offset } = node
+  const clock = offset === undefined || offset === null ? '' : `${Math.round(offset)} ms`
+  row.querySelector('.clock').classList.toggle('problem', Math.abs(offset ?? 0) > CLOCK_OFF_MS)
+  const values = { id, role, state: state ?? '', address, revision, digest, clock }
   for (const [name, value] of Object.entries({ ...values, age: ageText })) text(row, `.${name}`, String(value))
 }
 
