@@ -7,20 +7,24 @@
  * ```
  */
 
-import { type Figures, skuKey } from '@bigtap/domain'
+import { skuKey } from '@bigtap/domain'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { Ledger, Reservations, Store, Tick } from '@bigtap/store'
-import { AlertDesk } from './alert-desk.ts'
-import { AlertWebhook } from './alert-webhook.ts'
+import { AlertDesk, SILENCE_LIMITS } from './alert-desk.ts'
+import { AlertWebhook, WEBHOOK_LIMITS } from './alert-webhook.ts'
 import type { Book, Sale } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
 import type { Alarms } from './core/alarms.ts'
-import type { Keepers } from './keepers.ts'
+import { APPROVAL_LIMITS } from './core/approvals.ts'
+import { ACT_EVERY_MS, WATCHES_MAX } from './core/rule-engine.ts'
+import { RULE_LIMITS } from './core/rules.ts'
+import { SEAT_LINES_LIMITS } from './core/seat-lines.ts'
+import type { LedgerWatch } from './ledger-watch.ts'
 import type { PolicyDesk } from './policy-desk.ts'
 import { POLICY_EVERY_MS, PolicyKeeping } from './policy-keeping.ts'
 import type { RecordKeeper } from './record-keeper.ts'
 import { RecordTools } from './record-tools.ts'
-import { ReservationImports } from './reservation-import.ts'
+import { IMPORT_LIMITS, ReservationImports } from './reservation-import.ts'
 import type { RouterLinks } from './router-links.ts'
 import { RuleActions } from './rule-actions.ts'
 import { RuleDesk } from './rule-desk.ts'
@@ -29,6 +33,7 @@ import type { SaleDesk } from './sale-desk.ts'
 import type { SaleView } from './sale-view.ts'
 import { StockKeeping } from './stock-keeping.ts'
 import type { Warehouse } from './warehouse.ts'
+import { WAREHOUSE_LIMITS } from './warehouse-http.ts'
 
 /** Collaborators: those of the reign. */
 export interface ControlParts {
@@ -41,7 +46,7 @@ export interface ControlParts {
   readonly alarms: Alarms
   readonly links: RouterLinks
   readonly publisher: CatalogPublisher
-  readonly keepers: Keepers
+  readonly ledgers: LedgerWatch
   readonly record: RecordKeeper
   readonly store: Store
   readonly ledger: Ledger
@@ -62,12 +67,21 @@ export interface ControlRound {
 export type Control = ReturnType<typeof createControl>
 
 const LOOK_EVERY_MS = 1_000
+/** Shown at /debug/config. */
+export const CONTROL_LIMITS = {
+  rules: { ...RULE_LIMITS, watchesMax: WATCHES_MAX, actEveryMs: ACT_EVERY_MS },
+  approvals: APPROVAL_LIMITS,
+  silences: SILENCE_LIMITS,
+  webhook: WEBHOOK_LIMITS,
+  warehouse: WAREHOUSE_LIMITS,
+  imports: { ...IMPORT_LIMITS, ...SEAT_LINES_LIMITS },
+} as const
 
 /** The control of one reign; its owner runs the rounds, and hands on the ticks of dcacenter. */
 export function createControl({ alertWebhook }: { alertWebhook: string | undefined }, parts: ControlParts) {
-  const { desk, policies, view, alarms, store, ledger, links, reservations, clock } = parts
+  const { desk, policies, view, alarms, store, ledgers, links, reservations, clock } = parts
   const { db } = desk.parts
-  const figures = (activityId: number) => verifiedFigures(store, ledger, activityId)
+  const figures = async (activityId: number) => (store.ready() ? ledgers.figures(activityId) : undefined)
   const audit = parts.record.note.bind(parts.record)
   const changed = (sale: Sale, skuIds: readonly number[]) => publishSkus(parts, sale, skuIds)
   const plans = new PolicyKeeping({ ...parts, figures, changed, audit })
@@ -109,17 +123,6 @@ export function createControl({ alertWebhook }: { alertWebhook: string | undefin
     onTick: (tick: Tick): Promise<void> => watch.onTick(tick),
     stop: (): Promise<void> => webhook.stop(),
   }
-}
-
-/** A ledger in doubt tells nothing. */
-async function verifiedFigures(
-  store: Store,
-  ledger: Ledger,
-  activityId: number,
-): Promise<ReadonlyMap<number, Figures> | undefined> {
-  if (!store.ready()) return undefined
-  const guard = await ledger.guards.read(activityId)
-  return guard?.endsWith(`:${store.runId}`) ? ledger.figures(activityId) : undefined
 }
 
 /** Only what has changed: a sale has hundreds of documents. */

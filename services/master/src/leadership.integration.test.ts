@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createDb, type Db } from '@bigtap/db'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
-import { CatalogStore, connectStore, Ledger, Nodes, type Store } from '@bigtap/store'
+import { CatalogStore, connectStore, Ledger, Nodes, Reservations, type Store } from '@bigtap/store'
 import { type Engine, SeededRandom, startPostgres, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createMaster } from './master.ts'
@@ -115,9 +115,17 @@ async function startNode(nodeId: string): Promise<Node> {
     {
       ...{ nodeId, host: '127.0.0.1', address: '', port: 0, databaseUrl: postgres.url, tokenSecret: 'tokens' },
       ...{ clusterSecret: 'links', routers: [], operatorPassword: PASSWORD, operators: undefined },
-      ...{ preloadMs: 60_000, confirmUnits: 100, consoleDir: undefined },
+      ...{ preloadMs: 60_000, confirmUnits: 100, consoleDir: undefined, adminPassword: undefined },
+      ...{ warehouse: 'off', warehouseToken: undefined, alertWebhook: undefined },
     },
-    { ...parts, clock, random: new SeededRandom(++seed), logger: nullLogger, metrics: nullMetrics },
+    {
+      ...parts,
+      reservations: new Reservations(store),
+      clock,
+      random: new SeededRandom(++seed),
+      logger: nullLogger,
+      metrics: nullMetrics,
+    },
   )
   for (const part of master.parts) await part.start?.()
   const origin = `http://127.0.0.1:${master.server.port()}`

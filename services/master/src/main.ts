@@ -2,7 +2,7 @@
 
 import { createDb } from '@bigtap/db'
 import { runService } from '@bigtap/runtime'
-import { CatalogStore, connectStore, Ledger, Nodes } from '@bigtap/store'
+import { CatalogStore, connectFigures, connectStore, Ledger, Nodes, Reservations } from '@bigtap/store'
 import { settings as spec } from './config.ts'
 import { createMaster } from './master.ts'
 
@@ -15,14 +15,17 @@ await runService('master', spec, (context) => {
     { url: settings.databaseUrl, poolMax: 6, connectMs: 1_000, statementMs: 3_000 },
     { clock, logger },
   )
+  const figures = connectFigures({ url: settings.dcacenterUrl }, { logger })
   const master = createMaster(settings, {
     ...context,
+    ...{ figures, reservations: new Reservations(store) },
     ...{ store, db, ledger: new Ledger(store), catalog: new CatalogStore(store), nodes: new Nodes(store) },
   })
   page('/debug/sales', () => master.debug())
   return [
     { name: 'redis', ready: () => store.ready(), stop: () => store.close() },
     { name: 'database', stop: () => db.close() },
+    { name: 'figures', stop: async () => figures.close() },
     ...master.parts,
   ]
 })

@@ -1,7 +1,7 @@
 import { createDb, type Db } from '@bigtap/db'
 import type { ActivityDoc, SlotTableDoc, StatusDoc } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
-import { CatalogStore, connectStore, heartbeatLoop, Ledger, Nodes, type Store } from '@bigtap/store'
+import { CatalogStore, connectStore, heartbeatLoop, Ledger, Nodes, Reservations, type Store } from '@bigtap/store'
 import { type Engine, SeededRandom, startPostgres, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashPassword } from './http/accounts.ts'
@@ -61,6 +61,7 @@ class Operator {
 
 const operator = new Operator()
 const second = new Operator()
+const admin = new Operator()
 
 async function startMaster(): Promise<Master> {
   const salt = '00112233445566778899aabbccddeeff'
@@ -73,11 +74,12 @@ async function startMaster(): Promise<Master> {
       ...{ host: '127.0.0.1', port: 0, databaseUrl: postgres.url, tokenSecret: 'a secret of the tests' },
       ...{ operatorPassword: PASSWORD, operators: operators.join(','), consoleDir: undefined },
       ...{ nodeId: 'master-1', address: '', clusterSecret: 'a secret of the links', routers: [] },
-      ...{ preloadMs: 60_000, confirmUnits: 100 },
+      ...{ preloadMs: 60_000, confirmUnits: 100, adminPassword: 'the word of the admin' },
+      ...{ warehouse: 'off', warehouseToken: undefined, alertWebhook: undefined },
     },
     {
       ...{ db, store, ledger, catalog, nodes: new Nodes(store), clock, random: new SeededRandom(++seed) },
-      ...{ logger: nullLogger, metrics: nullMetrics },
+      ...{ logger: nullLogger, metrics: nullMetrics, reservations: new Reservations(store) },
     },
   )
   for (const part of started.parts) await part.start?.()
@@ -105,6 +107,7 @@ beforeAll(async () => {
   master = await startMaster()
   await operator.login()
   await second.login('other', 'another password')
+  await admin.login('admin', 'the word of the admin')
 }, 120_000)
 
 afterAll(async () => {
@@ -132,7 +135,7 @@ async function doc<T>(key: string): Promise<T | undefined> {
 }
 
 const stateOf = async (a: number) => (await doc<ActivityDoc>(`activity:${a}`))?.state
-const act = (a: number, event: string) => operator.call('POST', `activities/${a}/actions/${event}`)
+const act = (a: number, event: string, who = operator) => who.call('POST', `activities/${a}/actions/${event}`)
 
 test('nobody gets in without a session, a password or the CSRF header', async () => {
   const stranger = new Operator()
@@ -193,7 +196,8 @@ test('a sale goes from draft to closed, sold out is told, and everything is audi
   expect(await stateOf(a)).toBe('preloading') // a live node has not seen it
   await beat(master.reign()?.publisher.lastRevision ?? 0)
   await waitFor('armed', async () => (await stateOf(a)) === 'armed', 10_000)
-  expect((await act(a, 'reset')).status).toBe(200)
+  expect((await act(a, 'reset')).status).toBe(403)
+  expect((await act(a, 'reset', admin)).status).toBe(200)
   expect(await stateOf(a)).toBeUndefined()
 
   await nodes.remove('limiter-9')
@@ -203,7 +207,7 @@ test('a sale goes from draft to closed, sold out is told, and everything is audi
   expect((await doc<ActivityDoc>(`activity:${a}`))?.stage).toBe('middle')
   const { opensAt } = (await doc<ActivityDoc>(`activity:${a}`)) ?? { opensAt: 0 }
   expect(Date.now()).toBeGreaterThanOrEqual(opensAt)
-  expect((await act(a, 'reset')).status).toBe(409)
+  expect((await act(a, 'reset', admin)).status).toBe(409)
   expect((await operator.call('DELETE', `activities/${a}`)).status).toBe(409)
   expect((await operator.call('PATCH', `activities/${a}/skus/${s}`, { stock: 9 })).status).toBe(409)
   expect((await operator.call('PATCH', `activities/${a}/skus/${s}`, { paused: true })).status).toBe(200)

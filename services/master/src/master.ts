@@ -3,8 +3,17 @@
 import type { Db, Reigning } from '@bigtap/db'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { Part } from '@bigtap/runtime'
-import { type CatalogStore, heartbeatLoop, type Ledger, type Nodes, type Store } from '@bigtap/store'
+import {
+  type CatalogStore,
+  type FigureReader,
+  heartbeatLoop,
+  type Ledger,
+  type Nodes,
+  type Reservations,
+  type Store,
+} from '@bigtap/store'
 import { CATALOG_LIMITS } from './catalog-publisher.ts'
+import { CONTROL_LIMITS } from './control.ts'
 import { ALARMS_MAX } from './core/alarms.ts'
 import { LEASE_MS } from './core/leadership.ts'
 import { LOGIN_LIMITS } from './core/login-guard.ts'
@@ -22,6 +31,7 @@ import { AUDIT_WAITING_MAX } from './record-keeper.ts'
 import { createReign, type Reign } from './reign.ts'
 import { CHANGES_WAITING_MAX } from './sale-desk.ts'
 import { CONFIRM_LIMITS } from './stock-desk.ts'
+import { openWarehouse } from './warehouse.ts'
 
 /** Settings of master (see config.ts). */
 export interface MasterSettings {
@@ -39,6 +49,11 @@ export interface MasterSettings {
   readonly preloadMs: number
   readonly confirmUnits: number
   readonly consoleDir: string | undefined
+  readonly adminPassword: string | undefined
+  /** `postgres`, `off`, or an http(s) address (see warehouse.ts). */
+  readonly warehouse: string
+  readonly warehouseToken: string | undefined
+  readonly alertWebhook: string | undefined
 }
 
 /** Collaborators. */
@@ -48,23 +63,27 @@ export interface MasterParts {
   readonly ledger: Ledger
   readonly catalog: CatalogStore
   readonly nodes: Nodes
+  readonly reservations: Reservations
+  /** dcacenter's figures; without them the rules see nothing. */
+  readonly figures?: Pick<FigureReader, 'onTick'>
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
   readonly metrics: Metrics
 }
 
-/** Master, not started yet. Throws BAD_OPERATORS. */
+/** Master, not started yet. Throws BAD_OPERATORS or BAD_WAREHOUSE. */
 export function createMaster(settings: MasterSettings, parts: MasterParts) {
   const { clock, logger, nodes } = parts
   const proof = new ForwardingProof(settings.tokenSecret)
   const sessions = new Sessions({ accounts: accountsOf(settings), secret: settings.tokenSecret, proof, clock })
+  const warehouse = openWarehouse(settings, { stock: parts.db.warehouse })
   let reign: Reign | undefined
   let ending: Promise<void> = Promise.resolve()
   const onWon = (reigning: Reigning) => {
     const next = createReign(
       settings,
-      { ...parts, sessions, mayAct: () => seat.epoch() === reigning.epoch, onOver },
+      { ...parts, sessions, warehouse, mayAct: () => seat.epoch() === reigning.epoch, onOver },
       reigning,
     )
     reign = next
@@ -79,6 +98,11 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
   const address = () => `${settings.address || settings.host}:${server.port()}`
   const seat = new LeaderSeat({ nodeId: settings.nodeId, address }, { ...parts, onWon, onLost })
   const acting = () => (reign?.state === 'acting' ? reign : undefined)
+  parts.figures?.onTick((tick) => {
+    acting()
+      ?.control.onTick(tick)
+      .catch((error: unknown) => logger.warn({ error }, 'the rules could not be tried'))
+  })
   const server = createAdminServer(settings, {
     ...{ logger, proof, app: () => acting()?.app, leaderAddress: () => seat.leaderAddress },
   })
@@ -102,9 +126,10 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
   return { parts: lifecycle, server, seat, reign: acting, debug: () => [...(acting()?.book.sales.values() ?? [])] }
 }
 
-function accountsOf({ operatorPassword, operators }: MasterSettings) {
+function accountsOf({ operatorPassword, adminPassword, operators }: MasterSettings) {
   const more = parseAccounts((operators ?? '').split(',').filter((item) => item !== ''))
-  return [plainAccount('operator', 'operator', operatorPassword), ...more]
+  const admin = adminPassword === undefined ? [] : [plainAccount('admin', 'admin', adminPassword)]
+  return [plainAccount('operator', 'operator', operatorPassword), ...admin, ...more]
 }
 
 function limitsOf(): Record<string, unknown> {
@@ -115,5 +140,6 @@ function limitsOf(): Record<string, unknown> {
     auditWaitingMax: AUDIT_WAITING_MAX,
     policyVersionsMax: VERSIONS_MAX,
     ackNodesMax: ACK_NODES_MAX,
+    ...CONTROL_LIMITS,
   }
 }

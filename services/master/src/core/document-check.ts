@@ -5,7 +5,9 @@ import {
   activityKey,
   DOCUMENT_BYTES_MAX,
   type Parsed,
+  PRESSURE_KEY,
   parseActivityDoc,
+  parsePressureDoc,
   parseSkuDoc,
   parseSlotTableDoc,
   parseStatusDoc,
@@ -51,6 +53,7 @@ function parse(key: string, body: unknown): Parsed<string> | undefined {
   if (kind === 'activity') return named(parseActivityDoc(body), ({ id }) => activityKey(id))
   if (kind === 'sku') return named(parseSkuDoc(body), ({ activityId, id }) => skuKey(activityId, id))
   if (kind === 'status') return named(parseStatusDoc(body), ({ activityId, skuId }) => statusKey(activityId, skuId))
+  if (key === PRESSURE_KEY) return named(parsePressureDoc(body), () => PRESSURE_KEY)
   return key === SLOTS_KEY ? named(parseSlotTableDoc(body), () => SLOTS_KEY) : undefined
 }
 

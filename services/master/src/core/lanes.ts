@@ -3,10 +3,7 @@
  * everything else, and no gate stands before it.
  */
 
-import { SLOTS_KEY } from '@bigtap/domain'
-
-/** Key of the document that throttles every pace. */
-export const PRESSURE_KEY = 'pressure'
+import { PRESSURE_KEY, SLOTS_KEY } from '@bigtap/domain'
 
 type Doc = Readonly<Record<string, unknown>>
 

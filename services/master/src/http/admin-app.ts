@@ -2,13 +2,17 @@
 
 import type { Logger } from '@bigtap/kernel'
 import type { FastifyInstance } from 'fastify'
+import type { Control } from '../control.ts'
 import { createEdge } from './edge.ts'
 import { addSaleRoutes, type RouteParts } from './routes.ts'
+import { addRuleRoutes, type RuleRouteParts } from './rule-routes.ts'
 import type { SignOuts } from './session.ts'
+import { addToolRoutes, type ToolRouteParts } from './tool-routes.ts'
 import { addWatchRoutes, type WatchParts } from './watch-routes.ts'
 
 /** Collaborators. */
-export interface AdminAppParts extends RouteParts, WatchParts {
+export interface AdminAppParts extends RouteParts, WatchParts, Omit<RuleRouteParts, 'control'>, ToolRouteParts {
+  readonly control: Control
   readonly signOuts: SignOuts
   readonly logger: Logger
 }
@@ -19,5 +23,7 @@ export function createAdminApp(parts: AdminAppParts): FastifyInstance {
   parts.sessions.addRoutes(app, parts.signOuts)
   addSaleRoutes(app, parts)
   addWatchRoutes(app, parts)
+  addRuleRoutes(app, parts)
+  addToolRoutes(app, parts)
   return app
 }

@@ -9,6 +9,8 @@ import { isAway } from '../faults.ts'
 export const EDGE_LIMITS = {
   bodyBytesMax: 65_536,
   requestMsMax: 5_000,
+  /** A request that is read as it comes: an import of millions of lines. */
+  streamMsMax: 1_800_000,
   headersMsMax: 3_000,
   idleMsMax: 15_000,
   connectionsMax: 256,
@@ -34,7 +36,7 @@ export function createEdge({ logger }: { logger: Logger }): FastifyInstance {
   const app = fastify({
     logger: false,
     bodyLimit: EDGE_LIMITS.bodyBytesMax,
-    requestTimeout: EDGE_LIMITS.requestMsMax,
+    requestTimeout: EDGE_LIMITS.streamMsMax,
     connectionTimeout: EDGE_LIMITS.idleMsMax,
     keepAliveTimeout: EDGE_LIMITS.idleMsMax,
     http: { headersTimeout: EDGE_LIMITS.headersMsMax, connectionsCheckingInterval: 500 },
@@ -45,7 +47,8 @@ export function createEdge({ logger }: { logger: Logger }): FastifyInstance {
   app.server.maxConnections = EDGE_LIMITS.connectionsMax
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
+    if (!isStream(request)) cutOffWhenLate(request)
     reply.header('content-security-policy', CSP).header('x-content-type-options', 'nosniff')
     reply.header('referrer-policy', 'no-referrer').header('cache-control', 'no-store')
   })
@@ -58,6 +61,18 @@ export function createEdge({ logger }: { logger: Logger }): FastifyInstance {
     send(reply, code, {})
   })
   return app
+}
+
+/** Only imports may take long. */
+function isStream({ headers }: FastifyRequest): boolean {
+  return /^(text\/csv|application\/x-ndjson)\b/.test(headers['content-type'] ?? '')
+}
+
+function cutOffWhenLate({ raw }: FastifyRequest): void {
+  if (raw.complete) return
+  const timer = setTimeout(() => void (raw.complete || raw.destroy()), EDGE_LIMITS.requestMsMax)
+  raw.once('end', () => clearTimeout(timer))
+  raw.once('close', () => clearTimeout(timer))
 }
 
 /** The request's body as a JSON object; throws a Problem `bad_request` for anything else. No body is an empty object. */

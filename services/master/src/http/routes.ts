@@ -7,7 +7,7 @@ import type { PolicyDesk } from '../policy-desk.ts'
 import type { SaleDesk } from '../sale-desk.ts'
 import type { StockDesk } from '../stock-desk.ts'
 import { Problem, readJson } from './edge.ts'
-import type { Actor, Sessions } from './session.ts'
+import { type Actor, adminOnly, type Sessions } from './session.ts'
 
 /** Collaborators. */
 export interface RouteParts {
@@ -18,11 +18,13 @@ export interface RouteParts {
 }
 
 type Body = Record<string, unknown>
+/** Activity and SKU of the path. */
 interface Ids {
   readonly a: number | undefined
   readonly s: number | undefined
 }
-interface Change {
+/** A change that somebody may make. */
+export interface Change {
   readonly actor: Actor
   readonly ids: Ids
   readonly body: Body
@@ -58,6 +60,7 @@ function addActivityRoutes(app: FastifyInstance, { desk, sessions }: RouteParts)
   change('POST', `${A}/:a/actions/:action`, 200, async ({ actor, ids, request }) => {
     const event = eventOf((request.params as { action: string }).action)
     const isForced = (request.query as { force?: string }).force === 'true'
+    if (isForced || event === 'reset') adminOnly(actor, `only an admin may ${isForced ? 'force' : 'reset'}`)
     return activityOf(await desk.act(actor, ids.a, event, isForced))
   })
 }
@@ -66,15 +69,19 @@ function addSkuRoutes(app: FastifyInstance, { desk, stock, sessions }: RoutePart
   const change = changer(app, desk, sessions)
   app.get(S, async (request) => {
     sessions.reader(request)
-    return { skus: [...desk.sale(idsOf(request).a).skus.values()] }
+    const sale = desk.sale(idsOf(request).a)
+    return { skus: [...sale.skus.keys()].map((skuId) => skuOf(desk, sale, skuId)) }
   })
   app.get(`${S}/:s`, async (request) => {
     sessions.reader(request)
     const { a, s } = idsOf(request)
-    return desk.sku(desk.sale(a), s)
+    return skuOf(desk, desk.sale(a), s)
   })
   change('POST', S, 201, async ({ actor, ids, body }) => ({ id: await desk.createSku(actor, ids.a, body) }))
-  change('PATCH', `${S}/:s`, 200, ({ actor, ids, body }) => desk.patchSku(actor, ids.a, ids.s, body))
+  change('PATCH', `${S}/:s`, 200, async ({ actor, ids, body }) => {
+    await desk.patchSku(actor, ids.a, ids.s, body)
+    return skuOf(desk, desk.sale(ids.a), ids.s)
+  })
   change('DELETE', `${S}/:s`, 204, ({ actor, ids }) => desk.deleteSku(actor, ids.a, ids.s))
   change('POST', `${S}/:s/stock`, 200, async ({ actor, ids, body, request }) => {
     const requestId = keyOf(request)
@@ -115,8 +122,13 @@ class Accepted {
   }
 }
 
-/** Adds routes that change something. */
-function changer(app: FastifyInstance, desk: SaleDesk, sessions: Sessions) {
+/** Adds routes that change something: for operators, or for admins only. */
+export function changer(
+  app: FastifyInstance,
+  desk: SaleDesk,
+  sessions: Sessions,
+  least: 'operator' | 'admin' = 'operator',
+) {
   return (
     method: 'POST' | 'PATCH' | 'DELETE',
     url: string,
@@ -127,7 +139,7 @@ function changer(app: FastifyInstance, desk: SaleDesk, sessions: Sessions) {
       method,
       url,
       handler: async (request, reply) => {
-        const actor = sessions.changer(request)
+        const actor = sessions.changer(request, least)
         const change: Change = { actor, ids: idsOf(request), body: readJson(request), request }
         const answer = await desk.change(async () => work(change))
         if (answer instanceof Accepted) return reply.code(202).send(answer.body)
@@ -146,7 +158,14 @@ function idsOf(request: FastifyRequest): Ids {
   return { a: idOf(a), s: idOf(s) }
 }
 
-function idOf(text: string | undefined): number | undefined {
+/** A SKU as it is answered: its document has the policy in force; what was defined stands beside it. */
+function skuOf(desk: SaleDesk, sale: Sale, skuId: number | undefined) {
+  const { doc, policyPlan } = desk.skuDefinition(sale, skuId)
+  return { ...desk.sku(sale, skuId), basePolicy: doc.policy, policyPlan, trigger: sale.plans.get(doc.id)?.active ?? -1 }
+}
+
+/** A number in a path; undefined when it is none. */
+export function idOf(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,15}$/.test(text) ? parseId(Number(text)) : undefined
 }
 

@@ -80,6 +80,11 @@ export class Sessions {
     })
   }
 
+  /** Who may sign in. */
+  accounts(): Actor[] {
+    return this.#parts.accounts.map(({ name, role }) => ({ name, role }))
+  }
+
   /** Who reads; throws a Problem `no_session`. */
   reader(request: FastifyRequest): Actor {
     const { name, role } = this.#claims(request)

@@ -30,15 +30,10 @@ export function addWatchRoutes(app: FastifyInstance, { db, view, stream, session
   })
   app.get('/admin/v1/audit', async (request) => {
     sessions.reader(request)
-    const { subject } = request.query as Query
-    const [before, limit] = [numberOf(request, 'before'), numberOf(request, 'limit')]
-    return {
-      entries: await db.audit.list({
-        ...(typeof subject === 'string' ? { subject } : {}),
-        ...(before === undefined ? {} : { before }),
-        ...(limit === undefined ? {} : { limit }),
-      }),
-    }
+    const texts = ['subject', 'actor', 'action'].map((name) => [name, textOf(request, name)] as const)
+    const numbers = ['from', 'to', 'before', 'limit'].map((name) => [name, numberOf(request, name)] as const)
+    const given = [...texts, ...numbers].filter(([, value]) => value !== undefined)
+    return { entries: await db.audit.list(Object.fromEntries(given)) }
   })
   app.get('/admin/v1/stream', async (request, reply) => {
     sessions.reader(request)
@@ -46,6 +41,12 @@ export function addWatchRoutes(app: FastifyInstance, { db, view, stream, session
     reply.hijack()
     stream.add(reply.raw, reply.getHeaders())
   })
+}
+
+function textOf(request: FastifyRequest, name: string): string | undefined {
+  const text = (request.query as Query)[name]
+  if (text === undefined || (typeof text === 'string' && text.length <= 200)) return text
+  throw new Problem('bad_request', { errors: [`${name} must be one text of at most 200 characters`] })
 }
 
 function numberOf(request: FastifyRequest, name: string): number | undefined {

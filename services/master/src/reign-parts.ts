@@ -1,0 +1,131 @@
+/** What a reign is made of, put together but not begun. */
+
+import type { Reigning } from '@bigtap/db'
+import { PRESSURE_KEY, parsePressureDoc, parseSlotTableDoc, SLOTS_KEY } from '@bigtap/domain'
+import { PressureBoard, type PublishedDocument } from '@bigtap/store'
+import { Book } from './book.ts'
+import { CatalogPublisher } from './catalog-publisher.ts'
+import { recallCatalog } from './catalog-recall.ts'
+import { createControl } from './control.ts'
+import { Alarms } from './core/alarms.ts'
+import { allDocuments } from './documents.ts'
+import { createAdminApp } from './http/admin-app.ts'
+import { LiveStream } from './http/live-stream.ts'
+import type { Sessions } from './http/session.ts'
+import { Keepers } from './keepers.ts'
+import { LedgerOpener } from './ledger-opener.ts'
+import { LedgerWatch } from './ledger-watch.ts'
+import { Loader } from './loader.ts'
+import type { MasterParts, MasterSettings } from './master.ts'
+import { NodeWatch } from './node-watch.ts'
+import { PolicyDesk } from './policy-desk.ts'
+import { PolicyHistory } from './policy-history.ts'
+import { PressureKeeping } from './pressure-keeping.ts'
+import { RecordKeeper } from './record-keeper.ts'
+import { RouterLinks } from './router-links.ts'
+import { SaleDesk } from './sale-desk.ts'
+import { SaleView } from './sale-view.ts'
+import { SlotKeeping } from './slot-keeping.ts'
+import { StockDesk } from './stock-desk.ts'
+import type { Warehouse } from './warehouse.ts'
+
+/** What a reign gets besides master's own collaborators. */
+export interface ReignParts extends MasterParts {
+  readonly sessions: Sessions
+  readonly warehouse: Warehouse | undefined
+  /** May this reign still act, by the lease and our own clock? */
+  mayAct(): boolean
+  /** The reign cannot go on: the leadership is to be given up. `above`: the next epoch must be above this one. */
+  onOver(reason: string, above?: number): void
+}
+
+const SIGN_OUTS_SETTING = 'sessions.signedOut'
+
+/** All parts of one reign; the record is changed only while its epoch is the newest. */
+export function makeReign(settings: MasterSettings, given: ReignParts, reigning: Reigning) {
+  const parts = { ...given, db: given.db.fencedBy(reigning) }
+  const { db, clock, logger } = parts
+  const book = new Book()
+  const publishing = makePublishing(settings, { ...parts, book }, reigning.epoch)
+  const { alarms, publisher, links, watch, slots, pressure } = publishing
+  const record = new RecordKeeper({ db, book, publisher, logger })
+  const loader = new Loader({ databaseUrl: settings.databaseUrl, reigning }, { ...parts, book, publisher })
+  const ledgers = new LedgerWatch(parts)
+  const opener = new LedgerOpener(parts)
+  const keepers = new Keepers(settings, { ...parts, book, publisher, record, opener, watch, alarms, ledgers })
+  publishing.onPublished((revision, changes) => keepers.onPublished(revision, changes))
+  const history = new PolicyHistory(db, clock)
+  const deskParts = { ...parts, book, publisher, keepers, record, watch, policies: history }
+  const desk = new SaleDesk({ ...deskParts, loader: { isLoaded: true } }) // it is asked only after the reign has begun
+  const policies = new PolicyDesk(desk)
+  const view = new SaleView({ ...parts, book, nodes: () => watch.list() })
+  const control = createControl(settings, {
+    ...{ ...parts, desk, policies, view, book, alarms, links, publisher, ledgers, record },
+  })
+  const stream = new LiveStream(() => view.live(), logger)
+  const signOuts = signOutsOf(parts)
+  const stock = new StockDesk(settings, desk)
+  const app = createAdminApp({ ...parts, desk, stock, policies, signOuts, view, stream, control })
+  /** What the catalog in Redis knows better than the record. */
+  const recall = (documents: readonly PublishedDocument[]) => {
+    recallCatalog(book, documents)
+    const bodyOf = (key: string) => documents.find((document) => document.key === key)?.body
+    const [table, factor] = [parseSlotTableDoc(bodyOf(SLOTS_KEY)), parsePressureDoc(bodyOf(PRESSURE_KEY))]
+    if (table.ok) slots.recall(table.value)
+    if (factor.ok) pressure.recall(factor.value)
+  }
+  return {
+    book,
+    alarms,
+    publisher,
+    links,
+    watch,
+    record,
+    slots,
+    pressure,
+    loader,
+    keepers,
+    desk,
+    view,
+    stream,
+    signOuts,
+    app,
+    control,
+    recall,
+  }
+}
+
+/** The way to the fronts: the catalog, the routers, and who has applied what. */
+function makePublishing(settings: MasterSettings, parts: ReignParts & { readonly book: Book }, epoch: number) {
+  const { book, clock, logger, mayAct, catalog } = parts
+  const alarms = new Alarms()
+  type OnPublished = ConstructorParameters<typeof CatalogPublisher>[0]['onPublished']
+  const listeners: OnPublished[] = []
+  const publisher: CatalogPublisher = new CatalogPublisher({
+    ...{ catalog, logger, epoch, mayAct },
+    allDocuments: () => [...pressure.documents(), ...allDocuments(book.sales.values(), slots.table)],
+    onPublished: (revision, changes) => {
+      links.publish(changes, revision)
+      for (const listener of listeners) listener(revision, changes)
+      for (const { key } of changes) alarms.clear(`document:${key}`, clock.now())
+    },
+    onRefused: (key, errors) => {
+      logger.error({ key, errors }, 'a document is not published')
+      const message = `document ${key} failed its checks, the one before stands`
+      alarms.raise({ key: `document:${key}`, severity: 'critical', message, data: { errors } }, clock.now())
+    },
+  })
+  const links = new RouterLinks({ ...settings, epoch }, { ...parts, head: () => publisher.lastRevision })
+  const watch = new NodeWatch({ ...parts, links, alarms })
+  const slots = new SlotKeeping({ ...parts, publisher, watch })
+  const pressure = new PressureKeeping({ ...parts, board: new PressureBoard(parts.store), publisher })
+  const onPublished = (listener: OnPublished) => void listeners.push(listener)
+  return { alarms, publisher, links, watch, slots, pressure, onPublished }
+}
+
+function signOutsOf({ db }: Pick<MasterParts, 'db'>) {
+  return {
+    load: async () => ((await db.definitions.getSetting(SIGN_OUTS_SETTING)) ?? {}) as Record<string, number>,
+    save: (signedOut: Readonly<Record<string, number>>) => db.definitions.setSetting(SIGN_OUTS_SETTING, signedOut),
+  }
+}
