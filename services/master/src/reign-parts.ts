@@ -20,6 +20,7 @@ import type { MasterParts, MasterSettings } from './master.ts'
 import { NodeWatch } from './node-watch.ts'
 import { PolicyDesk } from './policy-desk.ts'
 import { PolicyHistory } from './policy-history.ts'
+import { recallTriggers } from './policy-keeping.ts'
 import { PressureKeeping } from './pressure-keeping.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { RouterLinks } from './router-links.ts'
@@ -69,6 +70,7 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
   /** What the catalog in Redis knows better than the record. */
   const recall = (documents: readonly PublishedDocument[]) => {
     recallCatalog(book, documents)
+    recallTriggers(book, documents)
     const bodyOf = (key: string) => documents.find((document) => document.key === key)?.body
     const [table, factor] = [parseSlotTableDoc(bodyOf(SLOTS_KEY)), parsePressureDoc(bodyOf(PRESSURE_KEY))]
     if (table.ok) slots.recall(table.value)
