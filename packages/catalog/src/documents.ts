@@ -83,7 +83,7 @@ export class Documents implements CatalogView {
   readonly #entries = new Map<string, Entry>()
   readonly #refused = new Map<string, RefusedDocument>()
   readonly #deleted = new Map<string, number>()
-  readonly #trials = new Map<string, { endsAt: number }>()
+  readonly #trials = new Map<string, { revision: number; endsAt: number }>()
   readonly #activities = new Map<ActivityId, ActivityDoc>()
   readonly #skus = new Map<string, SkuDoc>()
   readonly #statuses = new Map<string, StatusDoc>()
@@ -158,7 +158,7 @@ export class Documents implements CatalogView {
     if (body === null) return this.#remove(key, revision)
     this.#deleted.delete(key)
     const hash = incoming.hash ?? documentHash(key, JSON.stringify(body) ?? '')
-    const wasTried = this.#trials.delete(key)
+    const wasTried = this.#isTrialBefore(revision, key) && this.#trials.delete(key)
     const isSame = entry !== undefined && entry.hash === hash && entry.newestHash === hash
     if (isSame && !wasTried) {
       entry.revision = revision
@@ -167,7 +167,7 @@ export class Documents implements CatalogView {
     return this.#replace(incoming, hash, this.#check(incoming))
   }
 
-  /** Lays a document over the published one until `endsAt`. The published one, when it comes, takes its place. */
+  /** Lays a document over the published one until `endsAt`. The next one that is published takes its place. */
   try(incoming: IncomingDocument, endsAt: number): Tried {
     const { key, body, revision } = incoming
     const entry = this.#entries.get(key)
@@ -181,7 +181,7 @@ export class Documents implements CatalogView {
     if (this.#trials.size >= TRIALS_MAX && !this.#trials.has(key)) {
       return { applied: 'refused', errors: [`there are ${TRIALS_MAX} trials already`] }
     }
-    this.#trials.set(key, { endsAt })
+    this.#trials.set(key, { revision, endsAt })
     this.#put(checked.value)
     return { applied: 'applied', errors: [] }
   }
@@ -198,6 +198,11 @@ export class Documents implements CatalogView {
     return [...this.#trials].filter(([key, { endsAt }]) => endsAt <= now && this.endTrial(key)).map(([key]) => key)
   }
 
+  /** A trial goes past what was published before it was made: that one does not end it. */
+  #isTrialBefore(revision: number, key: string): boolean {
+    return revision > (this.#trials.get(key)?.revision ?? 0)
+  }
+
   #replace({ key, revision }: IncomingDocument, hash: number, checked: Parsed<GoodDocument> | undefined): Applied {
     const isFull = this.#entries.size >= DOCUMENTS_MAX && !this.#entries.has(key)
     const errors = isFull
@@ -209,14 +214,14 @@ export class Documents implements CatalogView {
     if (!isFull) this.#note(key, entry, revision, hash)
     if (errors.length > 0) {
       keep(this.#refused, key, { key, revision, errors }, REFUSALS_MAX)
-      this.#restore(key) // a trial that lay over it has ended
+      if (!this.#trials.has(key)) this.#restore(key) // a trial that lay over it may have ended
       return 'refused'
     }
     this.#refused.delete(key)
     this.#digest ^= entry.hash ^ hash
     entry.hash = hash
     entry.good = checked?.ok === true ? checked.value : undefined
-    if (entry.good === undefined) return 'ignored'
+    if (entry.good === undefined || this.#trials.has(key)) return 'ignored'
     this.#put(entry.good)
     return 'applied'
   }

@@ -230,6 +230,17 @@ describe('a trial', () => {
     expect(mirror.activity(7)?.title).toBe('New')
   })
 
+  test('that goes past what was published before it was made is not ended by that', async () => {
+    const before = published(activityKey(7), titled('Before'))
+    mirror.offer(tried(titled('Trial')), 'r1')
+    mirror.offer(batch(0, [before]), 'r1')
+    const during = mirror.activity(7)?.title
+    clock.advance(TRIAL_MS)
+    await mirror.pull()
+
+    expect([during, mirror.activity(7)?.title]).toEqual(['Trial', 'Before'])
+  })
+
   test('is over when the old document comes again, or when it is called off', () => {
     mirror.offer(tried(titled('Trial')), 'r1')
     mirror.offer(tried(ACTIVITY), 'r1')

@@ -117,7 +117,7 @@ export class Router {
   #onLink(link: Link): void {
     if (link.role === MASTER) {
       this.#masters.add(link)
-      this.#report([link], [...this.#links])
+      this.#reportAll()
       return
     }
     const node = new Node(link.nodeId, link.role)
@@ -212,28 +212,28 @@ export class Router {
 
   /** Without a master the news waits for one: it is told all when it links. */
   #reportNews(): void {
-    if (this.#masters.size > 0) {
-      this.#report(
-        [...this.#masters],
-        [...this.#links].filter(([, node]) => node.hasNews),
-      )
-    }
-    this.#gone = []
+    this.#report([...this.#links].filter(([, node]) => node.hasNews))
   }
 
-  #report(masters: readonly Link[], links: readonly (readonly [Link, Node])[]): void {
+  #reportAll(): void {
+    this.#report([...this.#links])
+  }
+
+  #report(links: readonly (readonly [Link, Node])[]): void {
+    const gone = this.#gone
+    this.#gone = []
+    if (this.#masters.size === 0) return
     const current = links.filter(([, node]) => this.#byId.get(node.nodeId) === node)
-    const rows = [...this.#gone, ...current.map(([link, node]) => node.report(clockOf(link)))]
+    const rows = [...gone, ...current.map(([link, node]) => node.report(clockOf(link)))]
     for (const body of encodeAckReports(rows)) {
       // What a master does not take now it is told with the report of the next second.
-      for (const master of masters) master.send(KIND.ackReport, 0, body)
+      for (const master of this.#masters) master.send(KIND.ackReport, 0, body)
     }
   }
 
   #onSecond(): void {
     for (const link of this.#links.keys()) ping(link, this.#parts.clock)
-    if (this.#masters.size > 0) this.#report([...this.#masters], [...this.#links])
-    this.#gone = []
+    this.#reportAll()
     this.#pumpAll()
   }
 }
