@@ -5,6 +5,7 @@ import { runDecide } from './decide.ts'
 import { runEdge } from './edge.ts'
 import { runOrders } from './orders.ts'
 import { runPace } from './pace.ts'
+import { runReservations } from './reservations.ts'
 import type { BenchResult } from './result.ts'
 import { runSoldout } from './soldout.ts'
 import { runWire } from './wire.ts'
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   edge: runEdge,
   pace: runPace,
   soldout: runSoldout,
+  reservations: runReservations,
 }
 
 const args = process.argv.slice(2)
