@@ -7,7 +7,7 @@ import { hasLiveLedger, isFreeToChange } from './core/change-rules.ts'
 import { onRedis } from './faults.ts'
 import { Problem } from './http/edge.ts'
 import type { Actor } from './http/session.ts'
-import { forbid, type SaleDesk, unwrap } from './sale-desk.ts'
+import { entryOf, forbid, type SaleDesk, unwrap } from './sale-desk.ts'
 
 /** What an operator asks for. */
 export interface StockChange {
@@ -83,16 +83,17 @@ export class StockDesk {
   async #apply(actor: Actor, sale: Sale, skuId: number, change: StockChange, requestId: string): Promise<number> {
     const { db, keepers } = this.#desk.parts
     const { id: activityId, state } = sale.activity
-    const sku = this.#desk.sku(sale, skuId)
-    await db.ping() // nothing is changed in the ledger that the record could not follow
-    const target = targetOf(sku.stock, change)
+    const { stock: before } = this.#desk.sku(sale, skuId)
+    const target = targetOf(before, change)
+    const entry = entryOf(actor, 'stock.change', skuKey(activityId, skuId), { stock: before }, { ...change, requestId })
+    await db.audit.append(entry) // nothing is changed in the ledger that the record could not follow
     const stock = isFreeToChange(state) ? target : await this.#restock(sale, skuId, change, requestId)
-    sale.skus.set(skuId, { ...sku, stock })
+    sale.skus.set(skuId, { ...this.#desk.sku(sale, skuId), stock })
     sale.unsavedStocks.add(skuId)
     if (state !== 'draft') keepers.changed(sale)
     await keepers.actRound()
     await this.#desk.parts.record.save()
-    await this.#desk.audit(actor, 'stock.change', skuKey(activityId, skuId), { stock: sku.stock }, { ...change, stock })
+    await this.#desk.audit(actor, 'stock.changed', skuKey(activityId, skuId), { stock: before }, { stock, requestId })
     return stock
   }
 

@@ -96,6 +96,25 @@ export class ActivitySlots {
     }
   }
 
+  /**
+   * Forgets the records of a buyer, or of all, and looks them up again in the log: nothing is granted in their slots before.
+   * What is being written or read stays. Tells how many were forgotten.
+   */
+  forget(uid: number | undefined): number {
+    const { buyers } = this.#parts.decider
+    let forgotten = 0
+    for (let record = 0; record < buyers.size; record++) {
+      const state = buyers.state[record]
+      const isKept = buyers.isReading[record] === 1 || (state !== RECORD.outstanding && state !== RECORD.bought)
+      if (isKept || !this.#isOurs(record) || (uid !== undefined && buyers.uid[record] !== uid)) continue
+      buyers.state[record] = RECORD.free
+      forgotten++
+    }
+    if (uid !== undefined) this.#replay(slotOf(uid))
+    else for (let slot = 0; slot < SLOT_COUNT; slot++) this.#replay(slot)
+    return forgotten
+  }
+
   /** A SKU is known from now on; grants of it that were found before it was are looked up again. */
   welcome(skuId: number): void {
     if (!this.#strangers.delete(skuId)) return

@@ -5,6 +5,7 @@ import { runService, watchProcess } from '@bigtap/runtime'
 import { connectStore, GrantLog, Guards } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { createServer, createStatsResponder } from '@bigtap/transport'
+import { createCallHandler } from './calls.ts'
 import { settings as spec } from './config.ts'
 import { SKUS_MAX } from './core/sku-table.ts'
 import { leave } from './leaving.ts'
@@ -19,6 +20,7 @@ await runService('middle', spec, (context) => {
   const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
   const front = createFront({
     ...{ ...context, service: 'middle', role: 'middle', store, state: () => node.state },
+    onCall: createCallHandler(() => node, logger),
     settings: { ...settings, statsPort: port },
   })
   const { mirror } = front

@@ -139,6 +139,11 @@ export class MiddleNode {
     if (this.#forgetting !== undefined) this.#forgetOn(this.#forgetting)
   }
 
+  /** Forgets records of an activity and reads them again from the log; tells how many. */
+  clearRecords(activityId: number, uid: number | undefined): number {
+    return this.#keepers.get(activityId)?.slots.forget(uid) ?? 0
+  }
+
   /** Takes over what the catalog says; call it after each change. */
   applyCatalog(): void {
     this.#applySlots()
