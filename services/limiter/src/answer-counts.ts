@@ -37,6 +37,8 @@ export class AnswerCounts {
     metrics.gauge('bigtap_limiter_asks_capacity', 'Most asks that may wait', () => asks.capacity)
     metrics.gauge('bigtap_limiter_asks_late_total', 'Verdicts that came too late', () => asks.late)
     metrics.gauge('bigtap_limiter_asks_expired_total', 'Asks without a verdict in their time', () => asks.expired)
+    metrics.gauge('bigtap_limiter_asks_put_off_count', 'Asks that wait to be asked again', () => asks.putOffCount)
+    metrics.gauge('bigtap_limiter_asks_again_total', 'Asks that were asked again', () => asks.askedAgain)
     metrics.gauge('bigtap_limiter_held_count', 'Requests that are held', () => edge.held)
   }
 }

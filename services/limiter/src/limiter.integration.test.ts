@@ -71,7 +71,11 @@ class MemoryReservations implements ReservationStore {
 }
 
 /** A Middle that answers as a test says; real frames over a real link. */
-async function startMiddle(answer: (uid: number, askId: number, verdicts: VerdictColumns) => void) {
+async function startMiddle(
+  answer: (uid: number, askId: number, verdicts: VerdictColumns) => void,
+  nodeId = 'middle-1',
+  port = 0,
+) {
   const asked: number[] = []
   const links = new Set<Link>()
   const verdicts = new VerdictColumns(1_024)
@@ -82,7 +86,7 @@ async function startMiddle(answer: (uid: number, askId: number, verdicts: Verdic
     verdicts.clear()
   }
   const server = createServer(
-    { host: '127.0.0.1', port: 0, nodeId: 'middle-1', role: 'middle', clusterSecret: CLUSTER },
+    { host: '127.0.0.1', port, nodeId, role: 'middle', clusterSecret: CLUSTER, drainMs: 20 },
     {
       logger: nullLogger,
       metrics: nullMetrics,
@@ -100,8 +104,8 @@ async function startMiddle(answer: (uid: number, askId: number, verdicts: Verdic
       },
     },
   )
-  const { port } = await server.start()
-  return { server, asked, address: `127.0.0.1:${port}` }
+  const address = await server.start()
+  return { server, asked, port: address.port, address: `127.0.0.1:${address.port}` }
 }
 
 let feed: MemoryFeed
@@ -201,6 +205,7 @@ describe.each(['uws', 'node'] as const)('the buyer API on the %s edge', (edge) =
     [VERDICT.unknownSku, 400, 'bad_ticket'],
     [VERDICT.overloaded, 503, 'overloaded'],
     [VERDICT.notOwner, 503, 'unavailable'],
+    [VERDICT.moving, 503, 'unavailable'],
     [99, 503, 'unavailable'],
   ])('verdict %i is answered %i %s', async (code, status, problemCode) => {
     answer = (_uid, askId, verdicts) => verdicts.push(askId, code, 0, 12, 3_000)
@@ -307,6 +312,59 @@ describe.each(['uws', 'node'] as const)('the buyer API on the %s edge', (edge) =
     await waitFor('the link to be lost', () => limiter.links.readyCount === 0)
 
     expect((await buy(5)).body.code).toBe('unavailable')
+  })
+
+  test('a slot that moves costs no ask: it is asked again under the same id until it is served', async () => {
+    const ids: number[] = []
+    answer = (uid, askId, verdicts) => {
+      ids.push(askId)
+      if (ids.length < 3) verdicts.push(askId, ids.length === 1 ? VERDICT.notOwner : VERDICT.moving, 0, 0, 0)
+      else verdicts.pushGranted(askId, `token-${uid}`, 1)
+    }
+
+    expect((await buy(5)).body.token).toBe('token-5')
+    expect(ids).toEqual(Array(3).fill(ids[0]))
+  })
+
+  test('an ask that a silent owner holds is asked at the new one as soon as the table changes', async () => {
+    answer = () => undefined
+    const other = await startMiddle((uid, askId, verdicts) => verdicts.pushGranted(askId, `b-${uid}`, 1), 'middle-2')
+    const nodes = [
+      { id: 'middle-1', address: middle.address },
+      { id: 'middle-2', address: other.address },
+    ]
+    await publish('slots', { epoch: 2, nodes, owners: Array(1024).fill(0) })
+    await waitFor('both links', () => limiter.links.readyCount === 2)
+
+    const bought = buy(5)
+    await waitFor('the ask', () => middle.asked.length === 1)
+    await publish('slots', { epoch: 3, nodes, owners: Array(1024).fill(1) })
+
+    expect((await bought).body.token).toBe('b-5')
+    await other.server.stop()
+  })
+
+  test('an owner that is dialed only now is waited for', async () => {
+    const other = await startMiddle((uid, askId, verdicts) => verdicts.pushGranted(askId, `b-${uid}`, 1), 'middle-2')
+    const nodes = [{ id: 'middle-2', address: other.address }]
+    await publish('slots', { epoch: 2, nodes, owners: Array(1024).fill(0) })
+
+    expect((await buy(5)).body.token).toBe('b-5')
+    await other.server.stop()
+  })
+
+  test('an ask whose link is lost is asked again when the link stands again', async () => {
+    answer = (_uid, _askId) => undefined
+    const bought = buy(5)
+    await waitFor('the ask', () => middle.asked.length === 1)
+    answer = (uid, askId, verdicts) => verdicts.pushGranted(askId, `again-${uid}`, 1)
+    const { port } = middle
+    await middle.server.stop()
+    middle = await startMiddle((uid, askId, verdicts) => answer(uid, askId, verdicts), 'middle-1', port)
+
+    const got = await bought
+    // In time it is granted; on a slow machine its deadline may come first.
+    expect([got.body.token, got.body.code]).toContain(got.status === 200 ? 'again-5' : 'unavailable')
   })
 
   test('access limits change live, and forwarded addresses count only from trusted proxies', async () => {

@@ -7,13 +7,15 @@ import type { createDialer } from '@bigtap/transport'
 import { ActivityPages } from './activity-pages.ts'
 import { AnswerCounts } from './answer-counts.ts'
 import { App, type AppSettings } from './app.ts'
+import { AskAgain } from './ask-again.ts'
 import { AccessLimits } from './core/access-limits.ts'
 import { AskTable } from './core/ask-table.ts'
 import { Gate, notStartedReply } from './core/gate.ts'
 import { EDGE_FAULTS, retryReply } from './core/replies.ts'
+import type { Reply } from './core/reply.ts'
 import { Sessions } from './core/session.ts'
 import { Tickets } from './core/tickets.ts'
-import { verdictReply } from './core/verdicts.ts'
+import { isEmpty, isMoved, verdictReply } from './core/verdicts.ts'
 import { chooseEdge } from './edge/choose.ts'
 import type { Edge, EdgeKind } from './edge/edge.ts'
 import type { IdTokenVerifier } from './id-token.ts'
@@ -77,30 +79,14 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const seats = new SeatKeeper({ catalog: mirror, store: parts.reservations, logger, clock, metrics })
   const pages = new ActivityPages(mirror, (activityId) => seats.countOf(activityId))
   const draw = () => random.next()
-  const links = new MiddleLinks(settings, {
-    logger,
-    metrics,
-    clock,
-    random,
-    ...(parts.dial === undefined ? {} : { dial: parts.dial }),
-    onVerdict: (verdicts, row) => {
-      const askId = verdicts.askId[row] ?? 0
-      const opening = () => notStartedReply(mirror.activity(asks.activityOf(askId))?.opensAt ?? 0)
-      const reply = verdictReply(verdicts, row, random.next(), opening)
-      if (asks.settle(askId, reply)) counts.count(reply)
-    },
-    onUnsent: (askId) => {
-      const reply = retryReply('overloaded', draw())
-      if (asks.settle(askId, reply)) counts.count(reply)
-    },
-  })
+  const { links, again } = linkToMiddle(settings, { ...parts, asks, counts })
   const { isTrusted } = settings
   const count = counts.count
   const checks = { sessions: new Sessions(ring), tickets: new Tickets(ring), limits: new AccessLimits() }
   const stages = { clock, random, ring, gate, ...checks, asks }
-  const pipeline = new Pipeline({ ...stages, seats, asker: links, isTrusted, count })
+  const pipeline = new Pipeline({ ...stages, seats, asker: again, isTrusted, count })
   const { verifyIdToken } = parts
-  const more = { pipeline, pages, seats, catalog: mirror, verifyIdToken, logger, asker: links, isTrusted, count }
+  const more = { pipeline, pages, seats, catalog: mirror, verifyIdToken, logger, asker: again, isTrusted, count }
   const app = new App(settings, { ...stages, ...more })
   const edge = (parts.makeEdge ?? chooseEdge)(
     settings.edge,
@@ -117,6 +103,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   return assemble({
     edge,
     links,
+    again,
     seats,
     asks,
     settings,
@@ -124,6 +111,39 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     mirror,
     figures,
   })
+}
+
+/** Asks go to the owners of their slots; what nobody decides about now is asked again. */
+function linkToMiddle(
+  settings: LimiterSettings,
+  parts: LimiterParts & { asks: AskTable; counts: AnswerCounts },
+): { links: MiddleLinks; again: AskAgain } {
+  const { asks, counts, mirror, random, logger, metrics, clock, dial } = parts
+  const answer = (askId: number, reply: Reply) => {
+    if (asks.settle(askId, reply)) counts.count(reply)
+  }
+  const isOwner = (askId: number, nodeId: string) => links.isOwner(nodeId, asks.uidOf(askId))
+  const links = new MiddleLinks(settings, {
+    ...{ logger, metrics, clock, random },
+    ...(dial === undefined ? {} : { dial }),
+    onVerdict: (verdicts, row, nodeId) => {
+      const askId = verdicts.askId[row] ?? 0
+      const code = verdicts.code[row]
+      if (isEmpty(code) && asks.uidOf(askId) > 0 && !isOwner(askId, nodeId)) return
+      if (isMoved(code) && asks.uidOf(askId) > 0) return again.putOff(askId)
+      const opening = () => notStartedReply(mirror.activity(asks.activityOf(askId))?.opensAt ?? 0)
+      answer(askId, verdictReply(verdicts, row, random.next(), opening))
+    },
+    onUnsent: (askId, isLost) => {
+      if (isLost) again.putOff(askId)
+      else answer(askId, retryReply('overloaded', random.next()))
+    },
+    onLost: (nodeId) => again.onLost((uid) => links.isOwner(nodeId, uid)),
+    onMoved: (isMoved) => again.onMoved(isMoved),
+  })
+  const onGivenUp = (askId: number) => answer(askId, retryReply('unavailable', random.next()))
+  const again = new AskAgain({ asks, links, onGivenUp })
+  return { links, again }
 }
 
 function sweep(asks: AskTable, clock: Clock, counts: AnswerCounts, draw: () => number): void {
@@ -138,6 +158,7 @@ function sweep(asks: AskTable, clock: Clock, counts: AnswerCounts, draw: () => n
 interface Assembly {
   readonly edge: Edge
   readonly links: MiddleLinks
+  readonly again: AskAgain
   readonly seats: SeatKeeper
   readonly asks: AskTable
   readonly settings: LimiterSettings
@@ -146,7 +167,7 @@ interface Assembly {
   sweep(): void
 }
 
-function assemble({ edge, links, seats, asks, settings, sweep, mirror, figures }: Assembly): Limiter {
+function assemble({ edge, links, again, seats, asks, settings, sweep, mirror, figures }: Assembly): Limiter {
   let timer: NodeJS.Timeout | undefined
   return {
     edge,
@@ -170,6 +191,7 @@ function assemble({ edge, links, seats, asks, settings, sweep, mirror, figures }
         await new Promise((resolve) => setTimeout(resolve, 10))
       }
       clearInterval(timer)
+      again.stop()
       seats.stop()
       await links.stop()
     },

@@ -21,7 +21,7 @@ export interface MiddleLinksSettings {
   readonly askMsMax: number
 }
 
-/** Collaborators. `onVerdict` is called per row; `onUnsent` for an ask that did not leave. */
+/** Collaborators. `onVerdict` is called per row; `onUnsent` for an ask that did not leave: `isLost`, for want of a link. */
 export interface MiddleLinksParts {
   readonly logger: Logger
   readonly metrics: Metrics
@@ -29,8 +29,12 @@ export interface MiddleLinksParts {
   readonly random: Random
   /** Makes a link; another one in a simulation. */
   readonly dial?: typeof createDialer
-  onVerdict(verdicts: VerdictColumns, row: number): void
-  onUnsent(askId: number): void
+  onVerdict(verdicts: VerdictColumns, row: number, nodeId: string): void
+  onUnsent(askId: number, isLost: boolean): void
+  /** A link was lost: what was asked on it is answered no more. */
+  onLost(nodeId: string): void
+  /** Slots have other owners. */
+  onMoved(isMoved: (uid: number) => boolean): void
 }
 
 /** 256 asks are about 5 kB: a full batch leaves before the turn ends. */
@@ -39,6 +43,7 @@ export const BATCH_ASKS_MAX = 256
 export const BATCH_VERDICTS_MAX = 8_192
 
 interface Node {
+  readonly id: string
   readonly address: string
   readonly dialer: Dialer
   readonly asks: AskColumns
@@ -53,6 +58,7 @@ export class MiddleLinks implements Asker {
   readonly #bytes = Buffer.alloc(askBatchBytesMax(BATCH_ASKS_MAX))
   readonly #byId = new Map<string, Node>()
   readonly #frames: Counter
+  #table: SlotTableDoc | undefined
   #owners: readonly (Node | undefined)[] = []
   #asked = 0
 
@@ -80,14 +86,22 @@ export class MiddleLinks implements Asker {
 
   /** Takes the slot table over: dials new nodes, leaves those that are in it no more. */
   follow(table: SlotTableDoc | undefined): void {
-    if (table === undefined) return
+    if (table === undefined || table === this.#table) return
+    this.#table = table
     const nodes = table.nodes.map(({ id, address }) => this.#nodeOf(id, address))
     for (const [id, node] of this.#byId) {
       if (nodes.includes(node)) continue
       this.#byId.delete(id)
       void node.dialer.stop()
     }
+    const before = this.#owners
     this.#owners = table.owners.map((owner) => nodes[owner])
+    this.#parts.onMoved((uid) => before[slotOf(uid)] !== this.#owners[slotOf(uid)])
+  }
+
+  /** Is the node the owner of this buyer by the newest table? */
+  isOwner(nodeId: string, uid: number): boolean {
+    return this.#owners[slotOf(uid)]?.id === nodeId
   }
 
   async stop(): Promise<void> {
@@ -110,7 +124,11 @@ export class MiddleLinks implements Asker {
     const { logger, metrics, clock, random, dial = createDialer } = this.#parts
     const dialer = dial(
       { address, nodeId, role: 'limiter', clusterSecret, peerNodeId: id },
-      { logger, metrics, clock, random, onFrame: (_link, kind, _correlation, body) => this.#onFrame(kind, body) },
+      {
+        ...{ logger, metrics, clock, random },
+        onFrame: (_link, kind, _correlation, body) => this.#onFrame(id, kind, body),
+        onClose: () => this.#parts.onLost(id),
+      },
     )
     const asks = new AskColumns(BATCH_ASKS_MAX)
     const batcher = new Batcher(
@@ -118,7 +136,7 @@ export class MiddleLinks implements Asker {
       { flush: () => this.#flush(asks, dialer) },
     )
     dialer.start()
-    return { address, dialer, asks, batcher }
+    return { id, address, dialer, asks, batcher }
   }
 
   #flush(asks: AskColumns, dialer: Dialer): void {
@@ -126,14 +144,14 @@ export class MiddleLinks implements Asker {
     const length = encodeAskBatch(asks, this.#bytes)
     const isSent = dialer.send(KIND.ask, 0, this.#bytes.subarray(0, length))
     if (isSent) this.#frames.inc()
-    else for (let row = 0; row < asks.rows; row++) this.#parts.onUnsent(asks.askId[row] ?? 0)
+    else for (let row = 0; row < asks.rows; row++) this.#parts.onUnsent(asks.askId[row] ?? 0, dialer.state !== 'ready')
     asks.clear()
   }
 
-  #onFrame(kind: Kind, body: Uint8Array): void {
+  #onFrame(nodeId: string, kind: Kind, body: Uint8Array): void {
     if (kind !== KIND.verdict) return
     const verdicts = this.#verdicts
     decodeVerdictBatch(body, verdicts)
-    for (let row = 0; row < verdicts.rows; row++) this.#parts.onVerdict(verdicts, row)
+    for (let row = 0; row < verdicts.rows; row++) this.#parts.onVerdict(verdicts, row, nodeId)
   }
 }

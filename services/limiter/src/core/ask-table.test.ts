@@ -78,6 +78,62 @@ describe('the asks that wait for Middle', () => {
     for (let uid = 1; uid <= 64; uid++) expect(table.open(uid, 7, 1, 0, new Click())).toBeGreaterThanOrEqual(0)
   })
 
+  test('an ask that nobody decides about is asked again after 1, 2 and 3 ticks, then given up', () => {
+    const table = new AskTable({ capacity: 16, askMsMax: 100 })
+    const id = table.open(9, 7, 1, 0, new Click())
+    const asked: number[] = []
+    const tickedAt: number[] = []
+    for (let tick = 1; tick <= 10; tick++) {
+      if (table.putOffCount === 0 && !table.putOff(id)) break
+      table.tick((handle, uid, activityId, skuId) => {
+        tickedAt.push(tick)
+        asked.push(handle, uid, activityId, skuId)
+      })
+    }
+
+    expect(tickedAt).toEqual([1, 3, 6])
+    expect(asked).toEqual(Array(3).fill([id, 9, 7, 1]).flat())
+    expect([table.putOff(id), table.askedAgain, table.putOffCount]).toEqual([false, 3, 0])
+    expect(table.settle(id, soldOut)).toBe(true)
+  })
+
+  test('a new table asks those of moved buyers at once, put off or not, and a verdict of either owner is the answer', () => {
+    const table = new AskTable({ capacity: 16, askMsMax: 100 })
+    const clicks = [1, 2, 3].map(() => new Click())
+    const [one = 0, two = 0] = clicks.map((click, index) => table.open(index + 1, 7, 1, 0, click))
+    table.putOff(two)
+    const asked: number[] = []
+
+    table.onMoved(
+      (handle) => asked.push(handle),
+      (uid) => uid <= 2,
+    )
+
+    expect(asked.sort()).toEqual([one, two].sort())
+    expect(table.putOffCount).toBe(0)
+    expect([table.settle(one, soldOut), table.settle(one, late)]).toEqual([true, false])
+    expect(clicks[0]?.replies).toEqual([soldOut])
+  })
+
+  test('what was under way on a lost link is put off, a quarter of the table at most; the rest is given up', () => {
+    const table = new AskTable({ capacity: 16, askMsMax: 100 })
+    for (let uid = 1; uid <= 10; uid++) table.open(uid, 7, 1, 0, new Click())
+    const givenUp: number[] = []
+
+    table.onLost(
+      (uid) => uid <= 6,
+      (handle) => {
+        givenUp.push(table.uidOf(handle))
+        table.settle(handle, late)
+      },
+    )
+
+    expect([table.putOffCount, givenUp.length, table.used]).toEqual([4, 2, 8])
+    table.sweep(100, () => late)
+    expect([table.putOffCount, table.used]).toEqual([0, 0])
+    expect(table.putOff(3)).toBe(false)
+  })
+
   test('an ask takes no memory', () => {
     const table = new AskTable({ capacity: 1_024, askMsMax: 100 })
     const waiting: Waiting = { reply: () => undefined }

@@ -14,12 +14,20 @@ export interface AskTableSettings {
   readonly askMsMax: number
 }
 
+/** Is told which ask to ask again. */
+export type AskVisitor = (handle: number, uid: number, activityId: number, skuId: number) => void
+
 /** The table is full: 503. */
 export const FULL = -1
 /** The same buyer's ask for the same product is under way: this one shares its answer. */
 export const JOINED = -2
 /** Too many share already: 429. */
 export const CROWDED = -3
+
+/** An ask is asked again this often, after 1, 2 and 3 ticks of 15 ms: a slot that moves is served again well within them. */
+export const ASK_AGAIN_MAX = 3
+/** At most a quarter of the table waits to be asked again: without Middle the rest is refused at once. */
+const PUT_OFF_SHARE = 4
 
 /** A person clicks twice or thrice; who clicks more often waits. */
 const FOLLOWERS_MAX = 3
@@ -31,6 +39,8 @@ const NONE = -1
  *   bucket of hash(uid, sku) ─► slot ─next─► slot          one ask per uid and product in flight
  *                                └─follower─► slot ─► …    repeated clicks: they wait for the same verdict
  *
+ * An ask that nobody decides about now is put off and asked again under the same id; the first verdict wins.
+ *
  * 0 bytes per ask: ask-table.test.ts.
  */
 export class AskTable {
@@ -38,6 +48,9 @@ export class AskTable {
   readonly askMsMax: number
   late = 0
   expired = 0
+  /** Asks that wait to be asked again, now; and how often one was, in all. */
+  putOffCount = 0
+  askedAgain = 0
   readonly #slots: SlotTable
   readonly #handles: Int32Array
   readonly #uid: Float64Array
@@ -48,6 +61,9 @@ export class AskTable {
   readonly #buckets: Int32Array
   readonly #next: Int32Array
   readonly #follower: Int32Array
+  readonly #again: Uint8Array
+  /** Ticks until an ask that was put off is asked again; 0 for one that is under way. */
+  readonly #ticks: Uint8Array
   #highest = 0
 
   constructor({ capacity, askMsMax }: AskTableSettings) {
@@ -63,6 +79,8 @@ export class AskTable {
     this.#buckets = new Int32Array(2 ** Math.ceil(Math.log2(capacity * 2))).fill(NONE)
     this.#next = new Int32Array(capacity).fill(NONE)
     this.#follower = new Int32Array(capacity).fill(NONE)
+    this.#again = new Uint8Array(capacity)
+    this.#ticks = new Uint8Array(capacity)
   }
 
   get used(): number {
@@ -83,6 +101,7 @@ export class AskTable {
     this.#skuId[slot] = skuId
     this.#deadline[slot] = now + this.askMsMax
     this.#waiting[slot] = waiting
+    this.#again[slot] = 0
     this.#next[slot] = this.#buckets[bucket] ?? NONE
     this.#buckets[bucket] = slot
     if (slot >= this.#highest) this.#highest = slot + 1
@@ -94,13 +113,59 @@ export class AskTable {
     return this.#slots.isLive(handle) ? (this.#activityId[SlotTable.indexOf(handle)] ?? 0) : 0
   }
 
+  /** The buyer of a live ask, or 0. */
+  uidOf(handle: number): number {
+    return this.#isAsk(handle) ? (this.#uid[SlotTable.indexOf(handle)] ?? 0) : 0
+  }
+
+  /** Puts an ask off until `askAgain`; false when it was asked often enough, or too many wait so. */
+  putOff(handle: number): boolean {
+    const slot = SlotTable.indexOf(handle)
+    if (!this.#isAsk(handle)) return false
+    if ((this.#ticks[slot] ?? 0) > 0) return true
+    const times = this.#again[slot] ?? 0
+    if (times >= ASK_AGAIN_MAX || this.putOffCount * PUT_OFF_SHARE >= this.capacity) return false
+    this.#ticks[slot] = times + 1
+    this.putOffCount++
+    return true
+  }
+
+  /** One tick: calls `ask` for each ask that was put off until now. */
+  tick(ask: AskVisitor): void {
+    for (let slot = this.#highest - 1; slot >= 0 && this.putOffCount > 0; slot--) {
+      const ticks = this.#ticks[slot] ?? 0
+      if (ticks > 1) this.#ticks[slot] = ticks - 1
+      else if (ticks === 1) this.#askAgain(slot, ask)
+    }
+  }
+
+  /** A link was lost: puts off the asks that were under way on it; `giveUp` gets those that cannot be. */
+  onLost(isLost: (uid: number) => boolean, giveUp: (handle: number) => void): void {
+    for (let slot = this.#highest - 1; slot >= 0; slot--) {
+      const handle = this.#handles[slot] ?? NONE
+      if (handle !== NONE && isLost(this.#uid[slot] ?? 0) && !this.putOff(handle)) giveUp(handle)
+    }
+  }
+
+  /**
+   * Other owners: calls `ask` for each ask of a buyer that `isMoved` picks. One that was asked often enough is left to the
+   * verdict that may still come, or to its deadline.
+   */
+  onMoved(ask: AskVisitor, isMoved: (uid: number) => boolean): void {
+    for (let slot = this.#highest - 1; slot >= 0; slot--) {
+      const isSpent = this.#handles[slot] === NONE || (this.#again[slot] ?? 0) >= ASK_AGAIN_MAX
+      if (!isSpent && isMoved(this.#uid[slot] ?? 0)) this.#askAgain(slot, ask)
+    }
+  }
+
   /** Answers an ask and all that share it; false when it is not under way any more. */
   settle(handle: number, reply: Reply): boolean {
     const slot = SlotTable.indexOf(handle)
-    if (!this.#slots.isLive(handle) || this.#handles[slot] !== handle) {
+    if (!this.#isAsk(handle)) {
       this.late++
       return false
     }
+    this.#takeUp(slot)
     this.#unlink(slot)
     for (let at = slot; at !== NONE; ) {
       const following = this.#follower[at] ?? NONE
@@ -119,6 +184,22 @@ export class AskTable {
       this.settle(handle, reply())
     }
     if (this.used === 0) this.#highest = 0
+  }
+
+  #isAsk(handle: number): boolean {
+    return this.#slots.isLive(handle) && this.#handles[SlotTable.indexOf(handle)] === handle
+  }
+
+  #askAgain(slot: number, ask: AskVisitor): void {
+    this.#takeUp(slot)
+    this.#again[slot] = (this.#again[slot] ?? 0) + 1
+    this.askedAgain++
+    ask(this.#handles[slot] ?? NONE, this.#uid[slot] ?? 0, this.#activityId[slot] ?? 0, this.#skuId[slot] ?? 0)
+  }
+
+  #takeUp(slot: number): void {
+    if ((this.#ticks[slot] ?? 0) > 0) this.putOffCount--
+    this.#ticks[slot] = 0
   }
 
   #join(leader: number, waiting: Waiting): number {

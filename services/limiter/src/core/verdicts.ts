@@ -17,6 +17,16 @@ export interface VerdictRow {
 
 const QUEUED_RETRY_MS = 500
 
+/** Does the node not decide about this buyer (any more, or yet)? Then the ask is asked again. */
+export function isMoved(code: number | undefined): boolean {
+  return code === VERDICT.notOwner || code === VERDICT.moving
+}
+
+/** Does this verdict say nothing about the buyer? From a node that is the owner no more it must not win over the owner's. */
+export function isEmpty(code: number | undefined): boolean {
+  return isMoved(code) || code === VERDICT.unavailable || code === VERDICT.overloaded
+}
+
 /** The reply to a verdict; `notStarted` is made only when it is needed. A code of a later version is `unavailable`. */
 export function verdictReply(verdicts: VerdictRow, row: number, draw: number, notStarted: () => Reply): Reply {
   const retryMs = verdicts.retryAfterMs[row] ?? 0
