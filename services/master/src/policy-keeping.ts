@@ -1,7 +1,7 @@
 /** PolicyKeeper's round: finds the trigger in force of every SKU with a plan, and puts it in force. */
 
 import type { AuditEntry } from '@bigtap/db'
-import { type ActivityState, applyTrigger, type Figures, parseSkuDoc, skuKey } from '@bigtap/domain'
+import { type ActivityState, applyTrigger, type Figures, type Policy, parseSkuDoc, skuKey } from '@bigtap/domain'
 import type { Clock, Logger } from '@bigtap/kernel'
 import type { PublishedDocument } from '@bigtap/store'
 import type { Book, Sale } from './book.ts'
@@ -68,6 +68,11 @@ export class PolicyKeeping {
   }
 }
 
+/** PostgreSQL keeps the fields of JSON in its own order. */
+function isSame(a: Policy, b: Policy): boolean {
+  return Object.entries(a).every(([name, value]) => b[name as keyof Policy] === value)
+}
+
 function hasPlan({ plans }: Sale): boolean {
   for (const { plan } of plans.values()) if (plan.length > 0) return true
   return false
@@ -81,10 +86,10 @@ export function recallTriggers(book: Book, documents: readonly PublishedDocument
       const sku = sale.skus.get(skuId)
       const published = parseSkuDoc(byKey.get(skuKey(sale.activity.id, skuId)))
       if (sku === undefined || !published.ok || planned.plan.length === 0) continue
-      const wanted = JSON.stringify(published.value.policy)
-      const isInForce = (_trigger: unknown, index: number) =>
-        JSON.stringify(applyTrigger(planned.base, planned.plan, index)) === wanted
-      const active = planned.plan.findIndex(isInForce)
+      const { policy } = published.value
+      const active = planned.plan.findIndex((_, index) =>
+        isSame(applyTrigger(planned.base, planned.plan, index), policy),
+      )
       sale.plans.set(skuId, { ...planned, active })
       sale.skus.set(skuId, { ...sku, policy: applyTrigger(planned.base, planned.plan, active) })
     }

@@ -8,7 +8,7 @@
  * ```
  */
 
-import { applyTrigger, matchTrigger, type Policy, type PolicyPlan } from '@bigtap/domain'
+import { applyTrigger, matchTrigger, type Policy, type PolicyPlan, parsePolicy, parsePolicyPlan } from '@bigtap/domain'
 
 /** A policy with its plan. `active` is the trigger in force, -1 is the base. */
 export interface PlannedPolicy {
@@ -47,8 +47,13 @@ export function policyInForce({ base, plan, active }: PlannedPolicy): Policy {
   return applyTrigger(base, plan, active)
 }
 
-/** What is stored now, with the trigger that is in force: it stays while the plan is the same. */
-export function planOf(base: Policy, plan: PolicyPlan, known: PlannedPolicy | undefined): PlannedPolicy {
+/**
+ * What is stored now, with the trigger that is in force: it stays while the plan is the same. Both are read as an operator's
+ * input is, so that they compare equal to it: PostgreSQL keeps the fields of JSON in its own order.
+ */
+export function planOf(stored: Policy, storedPlan: PolicyPlan, known: PlannedPolicy | undefined): PlannedPolicy {
+  const [readBase, readPlan] = [parsePolicy(stored), parsePolicyPlan(storedPlan, stored)]
+  const [base, plan] = [readBase.ok ? readBase.value : stored, readPlan.ok ? readPlan.value : storedPlan]
   const isSame = known !== undefined && JSON.stringify(known.plan) === JSON.stringify(plan)
   return { base, plan, active: isSame ? known.active : -1 }
 }
