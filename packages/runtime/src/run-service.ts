@@ -134,5 +134,6 @@ function watchEventLoop(metrics: Metrics, name: string): void {
     lagMs = Math.max(0, performance.now() - due)
     due = performance.now() + LAG_EVERY_MS
   }, LAG_EVERY_MS).unref()
-  metrics.gauge(`bigtap_${name}_event_loop_lag_seconds`, 'how late the event loop is', () => lagMs / 1000)
+  const prefix = `bigtap_${name.replaceAll('-', '_')}`
+  metrics.gauge(`${prefix}_event_loop_lag_seconds`, 'how late the event loop is', () => lagMs / 1000)
 }
