@@ -11,6 +11,8 @@ const golden: { name: string; stats: Stats; hex: string }[] = JSON.parse(
 const nothing: Stats = { nodeId: 'n', role: 'limiter', at: 0, figures: {}, labels: {}, skus: [] }
 const sku = (figures: Record<string, number>, state = '') => ({ activityId: 1, skuId: 1, state, figures })
 
+const f64 = (...values: number[]) => new Uint8Array(new Float64Array(values).buffer)
+
 const codeOf = (work: () => unknown): string => {
   try {
     work()
@@ -56,6 +58,12 @@ test('stats of as many SKUs as there may be, with a dozen figures each, fit into
   expect(decodeStats(encodeStats({ ...nothing, skus }))).toEqual({ ...nothing, skus })
 })
 
+test('a figure that only some SKUs have stays with them', () => {
+  const skus = [sku({ granted: 1 }), { ...sku({ granted: 2, free: 3 }, 'releasing'), skuId: 2 }]
+
+  expect(decodeStats(encodeStats({ ...nothing, skus }))).toEqual({ ...nothing, skus })
+})
+
 test('too many, too long, not finite: refused when written', () => {
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, 1]))
 
@@ -68,14 +76,18 @@ test('too many, too long, not finite: refused when written', () => {
     expect(codeOf(() => encodeStats({ ...nothing, figures: { cpu: value } }))).toBe('BAD_VALUE')
 })
 
-test('the same is refused when read, and so are names that are missing', () => {
+test('the same is refused when read, and so are columns that do not fit', () => {
   const read = (init: Parameters<typeof create<typeof StatsSchema>>[1]) =>
     codeOf(() => decodeStats(toBinary(StatsSchema, create(StatsSchema, init))))
 
-  expect(read({ names: ['cpu'], figures: { names: [0], values: [Number.NaN] } })).toBe('BAD_VALUE')
-  expect(read({ names: ['cpu'], figures: { names: [1], values: [1] } })).toBe('BAD_VALUE')
-  expect(read({ names: ['cpu'], figures: { names: [0, 0], values: [1] } })).toBe('COLUMN_MISMATCH')
-  expect(read({ names: ['__proto__'] })).toBe('BAD_TEXT')
-  expect(read({ names: new Array(129).fill('a') })).toBe('ROWS_EXCEEDED')
-  expect(read({ skus: [{ activityId: 2n ** 60n }] })).toBe('NUMBER_TOO_LARGE')
+  expect(read({ names: ['cpu'], values: [Number.NaN] })).toBe('BAD_VALUE')
+  expect(read({ names: ['cpu'], values: [] })).toBe('COLUMN_MISMATCH')
+  expect(read({ names: ['__proto__'], values: [1] })).toBe('BAD_TEXT')
+  expect(read({ names: new Array(65).fill('a'), values: new Array(65).fill(1) })).toBe('ROWS_EXCEEDED')
+  const rows = { activityId: [1n], skuId: [1n], state: [0], states: [''] }
+  expect(read(rows)).toBe('fine')
+  expect(read({ ...rows, skuId: [] })).toBe('COLUMN_MISMATCH')
+  expect(read({ ...rows, columns: [{ name: 'free', values: new Uint8Array(12) }] })).toBe('COLUMN_MISMATCH')
+  expect(read({ ...rows, columns: [{ name: 'free', values: f64(Number.POSITIVE_INFINITY) }] })).toBe('BAD_VALUE')
+  expect(read({ ...rows, activityId: [2n ** 60n] })).toBe('NUMBER_TOO_LARGE')
 })

@@ -2,10 +2,10 @@ import { create } from '@bufbuild/protobuf'
 import { boundedText, decodeMessage, encodeMessage, toNumber, toU64 } from './checked.ts'
 import { BODY_BYTES_MAX } from './frame.ts'
 import {
-  type Figures as FiguresMessage,
-  FiguresSchema,
   LabelSchema,
-  SkuStatsSchema,
+  type SkuColumn,
+  SkuColumnSchema,
+  type Stats as StatsMessage,
   StatsSchema,
 } from './gen/stats_pb.ts'
 import { NAME_CHARS_MAX } from './link-messages.ts'
@@ -13,11 +13,10 @@ import { malformed } from './protocol-error.ts'
 
 /** Most SKUs in one Stats. */
 export const STATS_SKUS_MAX = 4_096
-/** Most figures of a node, of one SKU, and most labels. */
+/** Most figures of a node and of its SKUs, and most labels. */
 export const STATS_FIGURES_MAX = 64
-/** Different names of figures in one Stats. */
-const NAMES_MAX = 128
 const LABEL_CHARS_MAX = 256
+const F64_BYTES = 8
 /** No name can be one that means something to an object. */
 const NAME = /^[a-zA-Z][a-zA-Z0-9_.-]{0,63}$/
 
@@ -39,92 +38,110 @@ export interface SkuStats {
   figures: Record<string, number>
 }
 
-/** Writes the body of a Stats frame; throws a ProtocolError for what decodeStats would refuse. */
+/**
+ * Writes the body of a Stats frame; throws a ProtocolError for what decodeStats would refuse. SKUs go as columns: 400 of
+ * them with a dozen figures are 50 kB and take a fifteenth of the time that a message for each would.
+ */
 export function encodeStats(stats: Stats): Uint8Array {
-  const names = new Map<string, number>()
+  const { skus } = stats
+  const names = Object.keys(stats.figures)
+  countWithin(skus.length, 'skus', STATS_SKUS_MAX)
+  countWithin(names.length, 'figures', STATS_FIGURES_MAX)
   const message = create(StatsSchema, {
     nodeId: boundedText(stats.nodeId, 'nodeId', NAME_CHARS_MAX),
     role: boundedText(stats.role, 'role', NAME_CHARS_MAX),
     at: toU64(stats.at, 'at'),
-    figures: figuresToMessage(stats.figures, names),
     labels: labelsToMessage(stats.labels),
-    skus: stats.skus.map(({ activityId, skuId, state, figures }) =>
-      create(SkuStatsSchema, {
-        activityId: toU64(activityId, 'activityId'),
-        skuId: toU64(skuId, 'skuId'),
-        state: boundedText(state, 'state', NAME_CHARS_MAX),
-        figures: figuresToMessage(figures, names),
-      }),
-    ),
+    names: names.map(checkName),
+    values: Object.entries(stats.figures).map(([name, value]) => finite(value, name)),
+    activityId: skus.map(({ activityId }) => toU64(activityId, 'activityId')),
+    skuId: skus.map(({ skuId }) => toU64(skuId, 'skuId')),
+    columns: columnsToMessage(skus),
   })
-  countWithin(message.skus.length, 'skus', STATS_SKUS_MAX)
-  countWithin(names.size, 'names', NAMES_MAX)
-  message.names = [...names.keys()]
+  writeStates(message, skus)
   const bytes = encodeMessage(StatsSchema, message)
-  if (bytes.length > BODY_BYTES_MAX)
-    throw malformed('LENGTH_EXCEEDED', `stats of ${bytes.length} bytes exceed ${BODY_BYTES_MAX}`, {
-      bytes: bytes.length,
-    })
+  if (bytes.length > BODY_BYTES_MAX) throw tooLong(bytes.length)
   return bytes
 }
 
 /**
- * Throws a ProtocolError for more than 4,096 SKUs, more than 64 figures or labels in one place, a name that is not made of
- * letters, digits, `_`, `.` and `-`, and a number that is not finite.
+ * Throws a ProtocolError for more than 4,096 SKUs, more than 64 figures or labels, a name that is not made of letters, digits,
+ * `_`, `.` and `-`, columns that differ in length, and a number that is not finite.
  */
 export function decodeStats(body: Uint8Array): Stats {
-  const { nodeId, role, at, names, figures, labels, skus } = decodeMessage(StatsSchema, body)
-  countWithin(names.length, 'names', NAMES_MAX)
+  const message = decodeMessage(StatsSchema, body)
+  const { nodeId, role, names, values, labels } = message
+  countWithin(names.length, 'figures', STATS_FIGURES_MAX)
   countWithin(labels.length, 'labels', STATS_FIGURES_MAX)
-  countWithin(skus.length, 'skus', STATS_SKUS_MAX)
-  for (const name of names) checkName(name)
+  sameLength(names.length, values.length, 'values')
   return {
     nodeId: boundedText(nodeId, 'nodeId', NAME_CHARS_MAX),
     role: boundedText(role, 'role', NAME_CHARS_MAX),
-    at: toNumber(at, 'at'),
-    figures: figuresFromMessage(figures, names),
+    at: toNumber(message.at, 'at'),
+    figures: Object.fromEntries(names.map((name, index) => [checkName(name), finite(values[index], name)])),
     labels: Object.fromEntries(
       labels.map(({ name, value }) => [checkName(name), boundedText(value, 'label', LABEL_CHARS_MAX)]),
     ),
-    skus: skus.map((sku) => ({
-      activityId: toNumber(sku.activityId, 'activityId'),
-      skuId: toNumber(sku.skuId, 'skuId'),
-      state: boundedText(sku.state, 'state', NAME_CHARS_MAX),
-      figures: figuresFromMessage(sku.figures, names),
-    })),
+    skus: skusFromMessage(message),
   }
 }
 
-/** Names are written once for all SKUs: a SKU then costs nine bytes per figure. */
-function figuresToMessage(figures: Readonly<Record<string, number>>, names: Map<string, number>): FiguresMessage {
-  const entries = Object.entries(figures)
-  countWithin(entries.length, 'figures', STATS_FIGURES_MAX)
-  const message = create(FiguresSchema)
-  for (const [name, value] of entries) {
-    const place = names.get(name) ?? names.size
-    names.set(checkName(name), place)
-    message.names.push(place)
-    message.values.push(finite(value, name))
+function columnsToMessage(skus: readonly SkuStats[]): SkuColumn[] {
+  const columns = new Map<string, DataView<ArrayBuffer>>()
+  for (const [row, { figures }] of skus.entries()) {
+    for (const name in figures) {
+      let column = columns.get(name)
+      if (column === undefined) {
+        column = emptyColumn(skus.length)
+        columns.set(checkName(name), column)
+      }
+      column.setFloat64(row * F64_BYTES, finite(figures[name], name), true)
+    }
   }
-  return message
+  countWithin(columns.size, 'figures', STATS_FIGURES_MAX)
+  return [...columns].map(([name, { buffer }]) => create(SkuColumnSchema, { name, values: new Uint8Array(buffer) }))
 }
 
-function figuresFromMessage(message: FiguresMessage | undefined, names: readonly string[]): Record<string, number> {
-  const figures: Record<string, number> = {}
-  if (message === undefined) return figures
-  countWithin(message.names.length, 'figures', STATS_FIGURES_MAX)
-  if (message.names.length !== message.values.length)
-    throw malformed(
-      'COLUMN_MISMATCH',
-      `figures have ${message.names.length} names and ${message.values.length} values`,
-      {},
-    )
-  for (const [index, place] of message.names.entries()) {
-    const name = names[place]
-    if (name === undefined) throw malformed('BAD_VALUE', `figure names place ${place} of ${names.length}`, { place })
-    figures[name] = finite(message.values[index], name)
+function emptyColumn(rows: number): DataView<ArrayBuffer> {
+  const column = new DataView(new ArrayBuffer(rows * F64_BYTES))
+  for (let row = 0; row < rows; row++) column.setFloat64(row * F64_BYTES, Number.NaN, true)
+  return column
+}
+
+function writeStates(message: StatsMessage, skus: readonly SkuStats[]): void {
+  const places = new Map<string, number>()
+  message.state = skus.map(({ state }) => {
+    const place = places.get(state) ?? places.size
+    places.set(boundedText(state, 'state', NAME_CHARS_MAX), place)
+    return place
+  })
+  countWithin(places.size, 'states', STATS_FIGURES_MAX)
+  message.states = [...places.keys()]
+}
+
+function skusFromMessage({ activityId, skuId, state, states, columns }: StatsMessage): SkuStats[] {
+  countWithin(activityId.length, 'skus', STATS_SKUS_MAX)
+  countWithin(columns.length, 'figures', STATS_FIGURES_MAX)
+  countWithin(states.length, 'states', STATS_FIGURES_MAX)
+  sameLength(activityId.length, skuId.length, 'skuId')
+  sameLength(activityId.length, state.length, 'state')
+  for (const text of states) boundedText(text, 'state', NAME_CHARS_MAX)
+  const skus = activityId.map((id, row) => ({
+    activityId: toNumber(id, 'activityId'),
+    skuId: toNumber(skuId[row] ?? 0n, 'skuId'),
+    state: states[state[row] ?? 0] ?? '',
+    figures: {} as Record<string, number>,
+  }))
+  for (const { name, values } of columns) {
+    checkName(name)
+    sameLength(skus.length, values.length / F64_BYTES, name)
+    const column = new DataView(values.buffer, values.byteOffset, values.length)
+    for (const [row, { figures }] of skus.entries()) {
+      const value = column.getFloat64(row * F64_BYTES, true)
+      if (!Number.isNaN(value)) figures[name] = finite(value, name)
+    }
   }
-  return figures
+  return skus
 }
 
 function labelsToMessage(labels: Readonly<Record<string, string>>) {
@@ -145,6 +162,15 @@ function finite(value: number | undefined, name: string): number {
   throw malformed('BAD_VALUE', `figure ${name} is ${value}`, { name })
 }
 
+function sameLength(rows: number, values: number, what: string): void {
+  if (rows !== values)
+    throw malformed('COLUMN_MISMATCH', `column ${what} has ${values} rows of ${rows}`, { rows, values })
+}
+
 function countWithin(count: number, what: string, max: number): void {
   if (count > max) throw malformed('ROWS_EXCEEDED', `stats with ${count} ${what} exceed ${max}`, { count, max })
+}
+
+function tooLong(bytes: number): Error {
+  return malformed('LENGTH_EXCEEDED', `stats of ${bytes} bytes exceed ${BODY_BYTES_MAX}`, { bytes })
 }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file stats.proto.
  */
 export const file_stats: GenFile = /*@__PURE__*/
-  fileDesc("CgtzdGF0cy5wcm90bxIJYmlndGFwLnYxIqsBCgVTdGF0cxIPCgdub2RlX2lkGAEgASgJEgwKBHJvbGUYAiABKAkSCgoCYXQYAyABKAQSDQoFbmFtZXMYBCADKAkSIwoHZmlndXJlcxgFIAEoCzISLmJpZ3RhcC52MS5GaWd1cmVzEiAKBmxhYmVscxgGIAMoCzIQLmJpZ3RhcC52MS5MYWJlbBIhCgRza3VzGAcgAygLMhMuYmlndGFwLnYxLlNrdVN0YXRzIigKB0ZpZ3VyZXMSDQoFbmFtZXMYASADKA0SDgoGdmFsdWVzGAIgAygBIiQKBUxhYmVsEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiYwoIU2t1U3RhdHMSEwoLYWN0aXZpdHlfaWQYASABKAQSDgoGc2t1X2lkGAIgASgEEg0KBXN0YXRlGAMgASgJEiMKB2ZpZ3VyZXMYBCABKAsyEi5iaWd0YXAudjEuRmlndXJlc2IGcHJvdG8z");
+  fileDesc("CgtzdGF0cy5wcm90bxIJYmlndGFwLnYxIt4BCgVTdGF0cxIPCgdub2RlX2lkGAEgASgJEgwKBHJvbGUYAiABKAkSCgoCYXQYAyABKAQSIAoGbGFiZWxzGAQgAygLMhAuYmlndGFwLnYxLkxhYmVsEg0KBW5hbWVzGAUgAygJEg4KBnZhbHVlcxgGIAMoARITCgthY3Rpdml0eV9pZBgHIAMoBBIOCgZza3VfaWQYCCADKAQSDQoFc3RhdGUYCSADKA0SDgoGc3RhdGVzGAogAygJEiUKB2NvbHVtbnMYCyADKAsyFC5iaWd0YXAudjEuU2t1Q29sdW1uIiQKBUxhYmVsEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiKQoJU2t1Q29sdW1uEgwKBG5hbWUYASABKAkSDgoGdmFsdWVzGAIgASgMYgZwcm90bzM");
 
 /**
  * @generated from message bigtap.v1.Stats
@@ -36,28 +36,52 @@ export type Stats = Message<"bigtap.v1.Stats"> & {
   at: bigint;
 
   /**
-   * of all figures below, each once
-   *
-   * @generated from field: repeated string names = 4;
-   */
-  names: string[];
-
-  /**
-   * of the node
-   *
-   * @generated from field: bigtap.v1.Figures figures = 5;
-   */
-  figures?: Figures;
-
-  /**
-   * @generated from field: repeated bigtap.v1.Label labels = 6;
+   * @generated from field: repeated bigtap.v1.Label labels = 4;
    */
   labels: Label[];
 
   /**
-   * @generated from field: repeated bigtap.v1.SkuStats skus = 7;
+   * of the node's own figures
+   *
+   * @generated from field: repeated string names = 5;
    */
-  skus: SkuStats[];
+  names: string[];
+
+  /**
+   * one for each name
+   *
+   * @generated from field: repeated double values = 6;
+   */
+  values: number[];
+
+  /**
+   * SKUs as columns: the values at one place of all columns belong to one SKU.
+   *
+   * @generated from field: repeated uint64 activity_id = 7;
+   */
+  activityId: bigint[];
+
+  /**
+   * @generated from field: repeated uint64 sku_id = 8;
+   */
+  skuId: bigint[];
+
+  /**
+   * its place in `states`
+   *
+   * @generated from field: repeated uint32 state = 9;
+   */
+  state: number[];
+
+  /**
+   * @generated from field: repeated string states = 10;
+   */
+  states: string[];
+
+  /**
+   * @generated from field: repeated bigtap.v1.SkuColumn columns = 11;
+   */
+  columns: SkuColumn[];
 };
 
 /**
@@ -66,30 +90,6 @@ export type Stats = Message<"bigtap.v1.Stats"> & {
  */
 export const StatsSchema: GenMessage<Stats> = /*@__PURE__*/
   messageDesc(file_stats, 0);
-
-/**
- * `values` belong to `names` by their place; a name is given as its place in Stats.names.
- *
- * @generated from message bigtap.v1.Figures
- */
-export type Figures = Message<"bigtap.v1.Figures"> & {
-  /**
-   * @generated from field: repeated uint32 names = 1;
-   */
-  names: number[];
-
-  /**
-   * @generated from field: repeated double values = 2;
-   */
-  values: number[];
-};
-
-/**
- * Describes the message bigtap.v1.Figures.
- * Use `create(FiguresSchema)` to create a new message.
- */
-export const FiguresSchema: GenMessage<Figures> = /*@__PURE__*/
-  messageDesc(file_stats, 1);
 
 /**
  * @generated from message bigtap.v1.Label
@@ -111,37 +111,29 @@ export type Label = Message<"bigtap.v1.Label"> & {
  * Use `create(LabelSchema)` to create a new message.
  */
 export const LabelSchema: GenMessage<Label> = /*@__PURE__*/
-  messageDesc(file_stats, 2);
+  messageDesc(file_stats, 1);
 
 /**
- * @generated from message bigtap.v1.SkuStats
+ * @generated from message bigtap.v1.SkuColumn
  */
-export type SkuStats = Message<"bigtap.v1.SkuStats"> & {
+export type SkuColumn = Message<"bigtap.v1.SkuColumn"> & {
   /**
-   * @generated from field: uint64 activity_id = 1;
+   * @generated from field: string name = 1;
    */
-  activityId: bigint;
+  name: string;
 
   /**
-   * @generated from field: uint64 sku_id = 2;
+   * one f64 for each SKU, little-endian (the bytes of a packed double); NaN where it has no such figure
+   *
+   * @generated from field: bytes values = 2;
    */
-  skuId: bigint;
-
-  /**
-   * @generated from field: string state = 3;
-   */
-  state: string;
-
-  /**
-   * @generated from field: bigtap.v1.Figures figures = 4;
-   */
-  figures?: Figures;
+  values: Uint8Array;
 };
 
 /**
- * Describes the message bigtap.v1.SkuStats.
- * Use `create(SkuStatsSchema)` to create a new message.
+ * Describes the message bigtap.v1.SkuColumn.
+ * Use `create(SkuColumnSchema)` to create a new message.
  */
-export const SkuStatsSchema: GenMessage<SkuStats> = /*@__PURE__*/
-  messageDesc(file_stats, 3);
+export const SkuColumnSchema: GenMessage<SkuColumn> = /*@__PURE__*/
+  messageDesc(file_stats, 2);
 
