@@ -1,5 +1,5 @@
 import { DOCUMENT_BYTES_MAX } from '@bigtap/domain'
-import { create, toBinary } from '@bufbuild/protobuf'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AckReportSchema, CommandBatchSchema } from './gen/command_pb.ts'
@@ -7,6 +7,7 @@ import {
   BODY_BYTES_MAX,
   COMMANDS_MAX,
   type Command,
+  type CommandBatch,
   decodeAck,
   decodeAckReport,
   decodeCommandBatch,
@@ -122,6 +123,48 @@ describe('a batch of commands', () => {
   test('without commands is one frame', () => {
     expect(encodeCommandBatches({ epoch: 1, since: 1, upTo: 1, head: 5, commands: [] })).toHaveLength(1)
   })
+})
+
+test('what is read from any bytes is what the generated codec reads', () => {
+  const row = fc.record({
+    key: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }),
+    revision: fc.maxSafeNat(),
+    body: fc.uint8Array({ maxLength: 40 }),
+    isUrgent: fc.boolean(),
+    isDeleted: fc.boolean(),
+    isTrial: fc.boolean(),
+    isPull: fc.boolean(),
+    nodes: fc.array(fc.string({ maxLength: 8 }), { maxLength: 3 }),
+  })
+  const change = fc.tuple(fc.nat(300), fc.nat(255))
+  fc.assert(
+    fc.property(
+      fc.array(row, { maxLength: 6 }),
+      fc.array(change, { maxLength: 3 }),
+      fc.nat(400),
+      (rows, changes, cut) => {
+        const commands = rows.map((one, at) => ({ ...one, sequence: 200 + at * 150 }))
+        const bytes = Buffer.from(encodeCommandBatch({ epoch: 3, since: 100, upTo: 5_000, head: 2 ** 40, commands }))
+        for (const [at, byte] of changes) if (at < bytes.length) bytes[at] = byte
+        const some = bytes.subarray(0, cut)
+        let batch: CommandBatch
+        try {
+          batch = decodeCommandBatch(some)
+        } catch (error) {
+          expect(error).toBeInstanceOf(ProtocolError)
+          return
+        }
+        const generated = fromBinary(CommandBatchSchema, some)
+        expect([batch.epoch, batch.since, batch.upTo, batch.head]).toEqual(
+          [generated.epoch, generated.since, generated.upTo, generated.head].map(Number),
+        )
+        expect(batch.commands.map((one) => [one.key, Buffer.from(one.body), one.isUrgent, one.nodes])).toEqual(
+          generated.commands.map((one) => [one.key, Buffer.from(one.body), one.urgent, one.nodes]),
+        )
+      },
+    ),
+    { seed: 6, numRuns: 1_500 },
+  )
 })
 
 describe('acks', () => {

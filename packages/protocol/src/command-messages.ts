@@ -1,6 +1,7 @@
 import { DOCUMENT_BYTES_MAX } from '@bigtap/domain'
 import { create } from '@bufbuild/protobuf'
-import { boundedText, decodeMessage, encodeMessage, toNumber, toU64 } from './checked.ts'
+import { boundedText, encodeMessage, toU64 } from './checked.ts'
+import { readBatch } from './command-decoder.ts'
 import { CommandBatchSchema, type Command as CommandMessage, CommandSchema } from './gen/command_pb.ts'
 import { NAME_CHARS_MAX } from './link-messages.ts'
 import { malformed } from './protocol-error.ts'
@@ -64,16 +65,10 @@ export function encodeCommandBatch(batch: BatchPosition & { commands: readonly C
   return joinCommands(batch, batch.commands.map(encodeCommand))
 }
 
-/** Throws a ProtocolError for more than 4,096 commands, a key over 128 characters, a body over 64 KiB, or sequences out of order. */
+/** Throws a ProtocolError for more than 4,096 commands, a key over 128 characters, a body over 64 KiB, or sequences out of order. Bodies are views of `body`. */
 export function decodeCommandBatch(body: Uint8Array): CommandBatch {
-  const message = decodeMessage(CommandBatchSchema, body)
-  const batch = {
-    epoch: toNumber(message.epoch, 'epoch'),
-    since: toNumber(message.since, 'since'),
-    upTo: toNumber(message.upTo, 'upTo'),
-    head: toNumber(message.head, 'head'),
-    commands: message.commands.map(fromMessage),
-  }
+  const batch = readBatch(body, COMMANDS_MAX)
+  for (const { key, body, nodes } of batch.commands) checkBounds(key, body, nodes)
   checkOrder(batch, batch.commands)
   return batch
 }
@@ -124,22 +119,6 @@ function toMessage(command: CommandInit): CommandMessage {
     pull: command.isPull ?? false,
     nodes: [...nodes],
   })
-}
-
-function fromMessage(message: CommandMessage): Command {
-  const { key, body, nodes } = message
-  checkBounds(key, body, nodes)
-  return {
-    sequence: toNumber(message.sequence, 'sequence'),
-    key,
-    revision: toNumber(message.revision, 'revision'),
-    body,
-    isUrgent: message.urgent,
-    isDeleted: message.deleted,
-    isTrial: message.trial,
-    isPull: message.pull,
-    nodes,
-  }
 }
 
 function checkBounds(key: string, body: Uint8Array, nodes: readonly string[]): void {
