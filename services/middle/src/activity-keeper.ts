@@ -5,8 +5,8 @@ import { ActivitySlots } from './activity-slots.ts'
 import { RECORD } from './core/buyer-records.ts'
 import type { Decider } from './core/decide.ts'
 import { applyLease, type WriteResult } from './core/grants.ts'
-import { type LeaseAnswer, planLease, smoothDemand } from './core/lease-plan.ts'
-import { type GrantRate, type Pacing, stepGrantRate } from './core/pacing.ts'
+import { HUNGRY_EVERY_MS, isWorthAsking, type LeaseAnswer, planLease, smoothDemand } from './core/lease-plan.ts'
+import { type GrantRate, type Pacing, paceUnder, stepGrantRate } from './core/pacing.ts'
 import { stepRelease } from './core/release.ts'
 import { GRANTS_PER_CALL_MAX, GrantWriter, isNotDone } from './grant-writer.ts'
 
@@ -38,16 +38,16 @@ interface KeptSku {
   figures: Figures | undefined
   rate: GrantRate | undefined
   demand: number
+  clusterDemand: number
+  askedAt: number
 }
 
-const NOTHING_KNOWN = { figures: undefined, rate: undefined, demand: 0 }
+const NOTHING_KNOWN = { figures: undefined, rate: undefined, demand: 0, clusterDemand: 0, askedAt: 0 }
 const HEARTBEAT_MS = 500
 const TOKEN_BYTES = 16
 const RETRY_EVERY_MS = 100
 /** A lease runs 1.5 s in the ledger; ours ends earlier, so that the ledger never takes back what we still grant from. */
 export const LEASE_TRUST_MS = 1_200
-/** Shortest time between two lease calls that empty leases ask for. */
-const HUNGRY_EVERY_MS = 5
 
 /** One activity at this node: its claim, slots, leases, release machines and grants. */
 export class ActivityKeeper {
@@ -156,12 +156,15 @@ export class ActivityKeeper {
     } else if (this.#state === 'waiting' && this.hasLedger && mayRetry) void this.#recover()
   }
 
-  /** An open SKU's lease ran empty: do not wait for the tick, unless a pace or an empty pool says that it is no use. */
+  /** An open SKU's lease ran empty: do not wait for the tick, unless it is no use. */
   onHungry(): void {
-    if (this.#parts.clock.now() - this.#leasedAt < HUNGRY_EVERY_MS) return
+    const sinceMs = this.#parts.clock.now() - this.#leasedAt
+    if (sinceMs < HUNGRY_EVERY_MS) return
+    const { skus } = this.#parts.decider
     for (const kept of this.skus.values()) {
-      const wanting = this.#parts.decider.skus.wanting[kept.sku] as number
-      if (wanting > 0 && kept.doc.policy.pacePerSecond === null && (kept.figures?.pool ?? 0) > 0) {
+      const wanting = skus.wanting[kept.sku] as number
+      const pace = paceUnder(skus.state[kept.sku] ?? 'idle', kept.doc.policy, this.#pacingOf(kept.rate))
+      if (wanting > 0 && isWorthAsking(kept.figures, pace, sinceMs)) {
         kept.demand = Math.max(kept.demand, wanting)
         void this.#lease(false)
         return
@@ -277,6 +280,7 @@ export class ActivityKeeper {
         const reply = replies.get(skuId)
         if (kept === undefined || reply === undefined) continue
         kept.figures = reply.figures
+        kept.clusterDemand = reply.demand
         kept.rate = stepGrantRate(kept.rate, reply.figures, this.#leasedAt, this.paceFactor)
         applyLease(decider, kept.sku, reply.held, sentAtCall[index] ?? 0, leaseUntil)
       }
@@ -292,25 +296,22 @@ export class ActivityKeeper {
   #wishes(isHeartbeat: boolean): LeaseWish[] {
     const { skus } = this.#parts.decider
     const wishes: LeaseWish[] = []
-    for (const [skuId, { sku, doc, figures, rate, demand }] of this.skus) {
+    const now = this.#parts.clock.now()
+    for (const [skuId, kept] of this.skus) {
+      const { sku, doc, figures, rate, demand, clusterDemand } = kept
       if (figures === undefined) {
         wishes.push({ skuId, want: 0, giveBack: 0, pacePerSecond: null })
         continue
       }
       const available = skus.available[sku] as number
-      const question = {
-        state: skus.state[sku] ?? 'idle',
-        policy: doc.policy,
-        figures,
-        available,
-        demand,
-        nodes: this.nodes,
-        pacing: this.#pacingOf(rate),
-      }
-      const { want, giveBack, pacePerSecond } = this.hasSlots ? planLease(question) : nothing(available)
-      if (!isHeartbeat && want === 0 && giveBack === 0) continue
-      skus.available[sku] = available - giveBack
-      wishes.push({ skuId, want, giveBack, pacePerSecond })
+      const sinceMs = Math.min(HEARTBEAT_MS, now - kept.askedAt)
+      const facts = { state: skus.state[sku] ?? 'idle', policy: doc.policy, figures, available, nodes: this.nodes }
+      const question = { ...facts, demand, clusterDemand, sinceMs, pacing: this.#pacingOf(rate) }
+      const wish = this.hasSlots ? planLease(question) : nothing(available)
+      if (!isHeartbeat && wish.want + wish.more === 0 && wish.giveBack === 0) continue
+      kept.askedAt = now
+      skus.available[sku] = available - wish.giveBack
+      wishes.push({ skuId, ...wish, demandMs: demand * sinceMs })
     }
     return wishes
   }
@@ -355,7 +356,7 @@ export class ActivityKeeper {
 
 /** Without slots there are no buyers here: everything goes back. */
 function nothing(available: number): LeaseAnswer {
-  return { want: 0, giveBack: available, pacePerSecond: null }
+  return { want: 0, more: 0, giveBack: available, pacePerSecond: null }
 }
 
 /** A command that only took too long was not lost with its server; after any other fault Redis may be another one. */

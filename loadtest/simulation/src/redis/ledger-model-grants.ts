@@ -86,35 +86,54 @@ function unpaced(row: SkuRow, { want, more, back }: Wish): { taken: number; dema
   return { taken: Math.max(0, Math.min(want + more, row.pool + back)), demand: 0 }
 }
 
+const PACE = { windowMs: 1_000, binMs: 100, bins: 11, shortMs: 200, demandMs: 200 } as const
+
 /** scripts/pace.lua: what the pace lets through, and the demand of all nodes in thousandths. */
 function throughPace(call: ScriptCall, row: SkuRow, id: string, wish: Wish): { taken: number; demand: number } {
   const { want, more, back, pace, weight } = wish
   const { keys, now } = call
   const key = call.key(`sku:${id}`)
+  const chunkMs = call.number(4)
   const number = (field: string, initial: number) => Number(keys.hget(key, field) ?? initial)
-  const at = number('paceAt', now)
-  let [left, carry, shortAt] = [number('paceLeft', 1), number('paceCarry', 0), number('paceShortAt', 0)]
+  const placeMs = 1000 / pace
+  const [at, before] = [number('paceAt', now), number('paceLeft', placeMs)]
+  const shortAt = number('paceShortAt', 0)
   const elapsed = Math.max(0, now - at)
-  const counted = Math.min(elapsed, 1_000)
-  const chunk = (pace * call.number(4)) / 1000
-  const depth = 1 + Math.max(chunk / 2, chunk - row.leased + back)
-  left = left + (counted * pace) / 1000
-  if (left > depth) {
-    if (elapsed <= 1_000 && at - shortAt <= 200) carry = carry + left - depth
-    left = depth
-  }
-  carry = Math.min(carry, (pace * 1_000) / 1000)
-  const repaid = Math.min(carry, (counted * pace * 0.01) / 1000, depth - left)
-  carry = carry - repaid
-  left = Math.min(depth, left + repaid + back)
-  const upper = Math.min(want + more, Math.floor(left - depth / 2))
-  const allowed = Math.min(Math.floor(left), Math.max(want, upper))
-  const taken = Math.max(0, Math.min(allowed, row.pool + back))
-  if (taken < want + more) shortAt = now
-  const demand = number('paceDemand', 0) * Math.max(0, 1 - elapsed / 200) + weight / 200
-  keys.hset(key, 'paceAt', String(now), 'paceLeft', luaText(left - taken), 'paceCarry', luaText(carry))
-  keys.hset(key, 'paceShortAt', String(shortAt), 'paceDemand', luaText(demand))
+  const isShort = at - shortAt <= PACE.shortMs && elapsed <= PACE.windowMs
+  const idleMs = (row.leased - back) * placeMs
+  const most = placeMs + (isShort ? PACE.windowMs : Math.max(chunkMs / 2, chunkMs - idleMs))
+  const returned = (number('paceBack', 0) + back) * placeMs
+  const left = Math.min(most, before + Math.min(elapsed, PACE.windowMs) + returned)
+  const window = readWindow(keys.hget(key, 'paceWindow'), now)
+  const room = Math.min(left, PACE.windowMs + chunkMs + placeMs - window.ms)
+  const upper = Math.floor((left - (placeMs + chunkMs) / 2) / placeMs)
+  const wanted = Math.max(want, Math.min(want + more, upper))
+  const taken = Math.max(0, Math.min(wanted, Math.floor(room / placeMs + 0.001), row.pool + back))
+  const demand = number('paceDemand', 0) * Math.max(0, 1 - elapsed / PACE.demandMs) + weight / PACE.demandMs
+  keys.hset(key, 'paceAt', String(now), 'paceLeft', luaText(left - taken * placeMs), 'paceBack', '0')
+  keys.hset(key, 'paceShortAt', String(taken < want + more ? now : shortAt), 'paceDemand', luaText(demand))
+  keys.hset(key, 'paceWindow', writeWindow(window, taken * placeMs))
   return { taken, demand: Math.floor(demand * 1000) }
+}
+
+interface PaceWindow {
+  readonly newest: number
+  readonly values: readonly number[]
+  readonly ms: number
+}
+
+function readWindow(text: string | null, now: number): PaceWindow {
+  const newest = Math.floor(now / PACE.binMs)
+  const [its = newest, ...old] = (text ?? '').split(' ').filter(Boolean).map(Number)
+  const passed = Math.min(PACE.bins, Math.max(0, newest - its))
+  const values = [...new Array<number>(passed).fill(0), ...old]
+  let sum = (values[PACE.bins - 1] ?? 0) * (1 - (now % PACE.binMs) / PACE.binMs)
+  for (let bin = 0; bin < PACE.bins - 1; bin++) sum += values[bin] ?? 0
+  return { newest: Math.max(newest, its), values, ms: sum / 1000 }
+}
+
+function writeWindow({ newest, values: [first = 0, ...rest] }: PaceWindow, usedMs: number): string {
+  return [newest, first + Math.floor(usedMs * 1000), ...rest].slice(0, PACE.bins + 1).join(' ')
 }
 
 interface Grant {

@@ -147,8 +147,8 @@ export class ScriptCall {
       row.pool += Number(count)
       row.isChanged = true
       const key = this.key(`sku:${id}`)
-      const carry = Number(this.keys.hget(key, 'paceCarry') ?? 0) + Number(count)
-      if (this.keys.hget(key, 'paceAt') !== null) this.keys.hset(key, 'paceCarry', luaText(carry))
+      const back = Number(this.keys.hget(key, 'paceBack') ?? 0) + Number(count)
+      if (this.keys.hget(key, 'paceAt') !== null) this.keys.hset(key, 'paceBack', String(back))
     }
     this.keys.del(this.key(`lease:${holder}`))
     this.keys.zrem(this.key('leases'), holder)

@@ -1,5 +1,6 @@
-import { DEFAULT_POLICY, type Figures, NO_FIGURES, type Policy, stateByFigures } from '@bigtap/domain'
+import { DEFAULT_POLICY, type Figures, NO_FIGURES, type Policy, type SkuState, stateByFigures } from '@bigtap/domain'
 import { SeededRandom } from '@bigtap/testkit'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { planLease, smoothDemand, TICK_MS } from './lease-plan.ts'
 
@@ -90,21 +91,83 @@ test('a nearly empty pool leases one at a time, and nothing where nobody asks', 
   expect(planLease({ ...question, demand: 0, available: 4 }).giveBack).toBe(4)
 })
 
-test('a paced lease is two ticks of the pace', () => {
-  const figures = { ...NO_FIGURES, stock: 10_000, free: 10_000, pool: 10_000, quota: 10_000 }
-  const policy = { ...DEFAULT_POLICY, pacePerSecond: 1_000 }
+const paced = {
+  state: 'releasing' as const,
+  policy: { ...DEFAULT_POLICY, pacePerSecond: 1_000 },
+  figures: { ...NO_FIGURES, stock: 10_000, free: 10_000, pool: 10_000, quota: 10_000 },
+  available: 0,
+  nodes: 3,
+}
 
-  const { want, pacePerSecond } = planLease({
-    state: 'releasing',
-    policy,
-    figures,
-    available: 0,
-    demand: 900,
-    nodes: 2,
+test('a node wants its share of the pace by demand, and more of a chunk only where others leave it', () => {
+  expect(planLease({ ...paced, demand: 300, clusterDemand: 900 })).toMatchObject({ want: 17, more: 33 })
+  expect(planLease({ ...paced, demand: 900, clusterDemand: 900 })).toMatchObject({ want: 50, more: 0 })
+  expect(planLease({ ...paced, demand: 5, clusterDemand: 900 })).toMatchObject({ want: 1, more: 4 })
+})
+
+test('a node that was late takes the share of that time too, but of no more than two ticks', () => {
+  const late = { ...paced, demand: 300, clusterDemand: 900 }
+
+  expect(planLease({ ...late, sinceMs: 25 }).want).toBe(9)
+  expect(planLease({ ...late, sinceMs: 75 }).want).toBe(25)
+  expect(planLease({ ...late, sinceMs: 10_000 }).want).toBe(34)
+})
+
+test('under a pace a node without buyers keeps no more than an eighth of its share ready', () => {
+  expect(planLease({ ...paced, demand: 0 }).want + planLease({ ...paced, demand: 0 }).more).toBe(2)
+  expect(planLease({ ...paced, demand: 0, policy: { ...paced.policy, pacePerSecond: 40 } }).more).toBe(0)
+})
+
+test('when a pace comes or falls, what is above one chunk goes back at once, however many buyers ask', () => {
+  expect(planLease({ ...paced, demand: 9_000, available: 5_000 })).toMatchObject({ want: 0, more: 0, giveBack: 4_950 })
+})
+
+test('pressure makes chunks smaller, also where there is no pace', () => {
+  const pacing = { factor: 0.1, unpacedPerSecond: 2_000 }
+  const unpaced = { ...paced, policy: DEFAULT_POLICY }
+
+  expect(planLease({ ...paced, pacing, demand: 900, available: 50 }).giveBack).toBe(45)
+  expect(planLease({ ...unpaced, pacing, demand: 900 })).toMatchObject({ want: 10, pacePerSecond: 200 })
+})
+
+test('a small pace is one place at a time', () => {
+  for (const pacePerSecond of [0.5, 2, 20]) {
+    const slow = { ...paced, policy: { ...DEFAULT_POLICY, pacePerSecond } }
+
+    expect(planLease({ ...slow, demand: 300, clusterDemand: 900 })).toMatchObject({ want: 1, more: 0 })
+  }
+})
+
+test('whatever a node knows, it never gives back what it has not, and never wants more than a chunk of a pace', () => {
+  const amounts = fc.integer({ min: 0, max: 100_000 })
+  const demands = fc.double({ min: 0, max: 1e6, noNaN: true })
+  const questions = fc.record({
+    state: fc.constantFrom('releasing', 'tapering', 'trickling', 'exhausted', 'paused') as fc.Arbitrary<SkuState>,
+    policy: fc.record({
+      ...Object.fromEntries(Object.entries(DEFAULT_POLICY).map(([name, value]) => [name, fc.constant(value)])),
+      pacePerSecond: fc.option(fc.double({ min: 0.01, max: 1e6, noNaN: true })),
+    }) as fc.Arbitrary<Policy>,
+    figures: amounts.map((pool) => ({ ...NO_FIGURES, pool })),
+    available: amounts,
+    demand: demands,
+    nodes: fc.integer({ min: 1, max: 100 }),
+    clusterDemand: demands,
+    sinceMs: fc.integer({ min: -1_000, max: 10_000 }),
+    pacing: fc.record({ factor: fc.double({ min: 0.05, max: 1, noNaN: true }), unpacedPerSecond: demands }),
   })
+  fc.assert(
+    fc.property(questions, (question) => {
+      const { want, more, giveBack, pacePerSecond } = planLease(question)
 
-  expect(want).toBe(100)
-  expect(pacePerSecond).toBe(1_000)
+      for (const count of [want, more, giveBack]) expect(Number.isSafeInteger(count) && count >= 0).toBe(true)
+      expect(giveBack).toBeLessThanOrEqual(question.available)
+      const chunk = pacePerSecond === null ? 0 : Math.max(1, Math.ceil(pacePerSecond * 0.05))
+      if (pacePerSecond === null) expect(more).toBe(0)
+      else if (question.state === 'releasing')
+        expect(question.available - giveBack + want + more).toBeLessThanOrEqual(chunk)
+    }),
+    { seed: 1 },
+  )
 })
 
 test('a shut gate gives everything back', () => {
