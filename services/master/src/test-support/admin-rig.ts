@@ -31,6 +31,9 @@ const WORDS = { operator: 'the word of operator', admin: 'the word of admin', vi
 export class Operator {
   cookie = ''
   csrf = ''
+  /** Sees every answer. */
+  onAnswer: (method: string, path: string, seen: { status: number; contentType: string; body: unknown }) => void = () =>
+    undefined
   readonly #origin: () => string
 
   constructor(origin: () => string) {
@@ -44,7 +47,7 @@ export class Operator {
   }
 
   async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    const isJson = body !== undefined && typeof body !== 'string'
+    const isDocument = body !== undefined && typeof body !== 'string'
     const answer = await fetch(`${this.#origin()}/admin/v1/${path}`, {
       method,
       headers: {
@@ -52,13 +55,16 @@ export class Operator {
         ...{ cookie: this.cookie, 'x-csrf-token': this.csrf },
         ...headers,
       },
-      ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : String(body) }),
+      ...(body === undefined ? {} : { body: isDocument ? JSON.stringify(body) : String(body) }),
     })
     const cookie = answer.headers.get('set-cookie')
     if (cookie !== null && answer.ok) this.cookie = cookie.split(';')[0] ?? ''
     const text = await answer.text()
-    const isProblem = answer.headers.get('content-type')?.includes('json') === true && !text.includes('}\n')
-    return { status: answer.status, body: isProblem && text !== '' ? JSON.parse(text) : { text } }
+    const contentType = answer.headers.get('content-type') ?? ''
+    const isJson = /^application\/(problem\+)?json/.test(contentType) && text !== ''
+    const seen = { status: answer.status, contentType, body: isJson ? JSON.parse(text) : text }
+    this.onAnswer(method, `/admin/v1/${path}`, seen)
+    return { status: answer.status, body: isJson ? seen.body : { text } }
   }
 }
 
