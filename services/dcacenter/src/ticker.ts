@@ -4,7 +4,6 @@ import type { Clock } from '@bigtap/kernel'
 import type { History } from './core/history.ts'
 import type { Keyspace, SkuRow, Snapshot } from './core/keyspace.ts'
 import type { Memory } from './core/memory.ts'
-import { numbersIn } from './core/shape.ts'
 
 /** Who carries messages to those who listen. */
 export interface Publisher {
@@ -58,7 +57,7 @@ export class Ticker {
     onTick()
     memory.expire(now)
     const snapshot = keyspace.snapshot(clock.now())
-    record(history, keyspace, snapshot)
+    record(history, snapshot)
     if (publisher.hasListener('tick')) publisher.publish('tick', JSON.stringify(snapshot))
     this.#tellChanges(snapshot.skus)
   }
@@ -83,13 +82,10 @@ export class Ticker {
   }
 }
 
-function record(history: History, keyspace: Keyspace, { at, totals, skus, nodes }: Snapshot): void {
+function record(history: History, { at, totals, skus, nodes, activities }: Snapshot): void {
   history.begin(at)
   history.record('totals', totals)
-  for (const activityId of new Set(skus.map((sku) => sku.activityId))) {
-    const key = `activity:${activityId}`
-    history.record(key, numbersIn(keyspace.hash(key) ?? new Map()))
-  }
+  for (const { activityId, figures } of activities) history.record(`activity:${activityId}`, figures)
   for (const { activityId, skuId, figures } of skus) history.record(`sku:${activityId}:${skuId}`, figures)
   for (const { id, figures } of nodes) history.record(`node:${id}`, figures)
 }

@@ -34,11 +34,7 @@ export const NODE_ONLY: ReadonlySet<string> = new Set(['revision', 'isLeader', '
 
 /** The rule of a figure; a name that is not known is a gauge that is summed. */
 export function ruleOf(name: string): FigureRule {
-  const rate = Object.hasOwn(RATES, name) ? RATES[name] : undefined
-  if (rate !== undefined) return { kind: 'counter', rate }
-  if (name.startsWith(ANSWERS)) return { kind: 'counter', rate: `answerRate.${name.slice(ANSWERS.length)}` }
-  if (LEDGER.has(name)) return LEDGER_RULE
-  return LARGEST.has(name) ? MAX_RULE : SUM_RULE
+  return known(name).rule
 }
 
 const LEDGER_RULE: FigureRule = { kind: 'ledger' }
@@ -56,9 +52,36 @@ const MOST: Readonly<Record<string, number>> = { cpu: 1_024, eventLoopMs: 3_600_
 
 /** Whether a value can be believed: undefined, or why not. All figures of the platform are counts or sizes, none negative. */
 export function dirtOf(name: string, value: unknown): Dirt | undefined {
-  if (!NAME.test(name)) return 'badName'
+  const { isName, most } = known(name)
+  if (!isName) return 'badName'
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'notFinite'
   if (value < 0) return 'negative'
+  return value > most ? 'absurd' : undefined
+}
+
+interface Known {
+  readonly rule: FigureRule
+  readonly isName: boolean
+  readonly most: number
+}
+
+/** Names come again and again, a million times a second in a large platform; made-up ones must not fill the memory. */
+const KNOWN_MAX = 4_096
+const KNOWN = new Map<string, Known>()
+
+function known(name: string): Known {
+  const found = KNOWN.get(name)
+  if (found !== undefined) return found
   const most = Object.hasOwn(MOST, name) ? MOST[name] : undefined
-  return value > (most ?? Number.MAX_SAFE_INTEGER) ? 'absurd' : undefined
+  const made = { rule: makeRule(name), isName: NAME.test(name), most: most ?? Number.MAX_SAFE_INTEGER }
+  if (KNOWN.size < KNOWN_MAX) KNOWN.set(name, made)
+  return made
+}
+
+function makeRule(name: string): FigureRule {
+  const rate = Object.hasOwn(RATES, name) ? RATES[name] : undefined
+  if (rate !== undefined) return { kind: 'counter', rate }
+  if (name.startsWith(ANSWERS)) return { kind: 'counter', rate: `answerRate.${name.slice(ANSWERS.length)}` }
+  if (LEDGER.has(name)) return LEDGER_RULE
+  return LARGEST.has(name) ? MAX_RULE : SUM_RULE
 }

@@ -53,10 +53,10 @@ export class History {
   record(key: string, numbers: Readonly<Record<string, number>>): void {
     const fields = this.#keys.get(key) ?? new Map<string, Series>()
     this.#keys.set(key, fields)
-    for (const [field, value] of Object.entries(numbers)) {
+    for (const field in numbers) {
       const series = fields.get(field) ?? this.#add(fields, field)
       if (series === undefined) continue
-      series.values[this.#round % POINTS_MAX] = value
+      series.values[this.#round % POINTS_MAX] = numbers[field] as number
       series.lastRound = this.#round
     }
   }

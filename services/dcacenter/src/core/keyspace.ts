@@ -2,7 +2,7 @@ import { parseId } from '@bigtap/domain'
 import { hashText } from '@bigtap/kernel'
 import type { History } from './history.ts'
 import type { Memory } from './memory.ts'
-import { type Fields, labelsIn, numbersIn, shapeActivity, shapeNode, shapeSku, shapeTotals } from './shape.ts'
+import { type Fields, labelsIn, numbersIn, type Shapes, shapeAll, shapeNode, shapeSku } from './shape.ts'
 
 /** What dcacenter tells once a second: totals, SKUs and nodes in one message. */
 export interface Snapshot {
@@ -10,6 +10,13 @@ export interface Snapshot {
   readonly totals: Record<string, number>
   readonly skus: readonly SkuRow[]
   readonly nodes: readonly NodeRow[]
+  readonly activities: readonly ActivityRow[]
+}
+
+/** The sums of an activity in a snapshot. */
+export interface ActivityRow {
+  readonly activityId: number
+  readonly figures: Record<string, number>
 }
 
 /** A SKU in a snapshot and in the hash `skus`. */
@@ -28,6 +35,9 @@ export interface NodeRow {
   readonly figures: Record<string, number>
 }
 
+/** Sums are used again for so long when nothing has changed, ms. */
+const SHAPES_MS = 100
+
 /** Types of keys, in Redis' words. */
 export type KeyType = 'hash' | 'string' | 'none'
 
@@ -41,7 +51,7 @@ export class Keyspace {
   readonly #memory: Memory
   readonly #history: History
   readonly #now: () => number
-  #totals: { readonly version: number; readonly at: number; readonly fields: Fields } | undefined
+  #shapes: { readonly version: number; readonly at: number; readonly all: Shapes } | undefined
   #index: { readonly version: number; readonly keys: readonly [hash: number, key: string][] } | undefined
 
   constructor({ memory, history, now }: { memory: Memory; history: History; now: () => number }) {
@@ -59,7 +69,7 @@ export class Keyspace {
   hash(key: string): Fields | undefined {
     const memory = this.#memory
     const now = this.#now()
-    if (key === 'totals') return this.#totalsNow(now)
+    if (key === 'totals') return this.#shapesNow(now).totals
     if (key === 'nodes') return notEmpty(new Map(this.#nodeRows(now).map((row) => [row.id, JSON.stringify(row)])))
     if (key === 'skus')
       return notEmpty(new Map(this.#skuRows(now).map((row) => [`${row.activityId}:${row.skuId}`, JSON.stringify(row)])))
@@ -70,7 +80,7 @@ export class Keyspace {
     const [kind, first, second, ...rest] = key.split(':')
     const id = parseId(first)
     const skuId = parseId(second)
-    if (kind === 'activity' && id !== undefined && second === undefined) return shapeActivity(memory, id, now)
+    if (kind === 'activity' && id !== undefined && second === undefined) return this.#shapesNow(now).activities.get(id)
     if (kind !== 'sku' || id === undefined || skuId === undefined || rest.length > 0) return undefined
     const sku = memory.sku(id, skuId, now)
     return sku && shapeSku(memory, sku, now)
@@ -118,7 +128,11 @@ export class Keyspace {
   /** All in one; `at`: ms since the epoch. */
   snapshot(at: number): Snapshot {
     const now = this.#now()
-    return { at, totals: numbersIn(this.#totalsNow(now)), skus: this.#skuRows(now), nodes: this.#nodeRows(now) }
+    const { totals, activities } = this.#shapesNow(now)
+    return {
+      ...{ at, totals: numbersIn(totals), skus: this.#skuRows(now), nodes: this.#nodeRows(now) },
+      activities: [...activities].map(([activityId, fields]) => ({ activityId, figures: numbersIn(fields) })),
+    }
   }
 
   #nodeRows(now: number): NodeRow[] {
@@ -129,19 +143,19 @@ export class Keyspace {
   }
 
   #skuRows(now: number): SkuRow[] {
-    return [...this.#memory.skus(now)].map((sku) => {
-      const fields = shapeSku(this.#memory, sku, now)
-      const { activityId, skuId } = sku
-      return { activityId, skuId, state: String(fields.get('state')), figures: numbersIn(fields) }
-    })
+    return [...this.#shapesNow(now).skus].map(([{ activityId, skuId }, fields]) => ({
+      ...{ activityId, skuId, state: String(fields.get('state')), figures: numbersIn(fields) },
+    }))
   }
 
-  /** Summed once per change, however often it is asked for; only its age moves on. */
-  #totalsNow(now: number): Fields {
+  /** Summed up once per change, however often it is asked for; ages in it are at most 100 ms behind. */
+  #shapesNow(now: number): Shapes {
     const { version } = this.#memory
-    if (this.#totals?.version !== version) this.#totals = { version, at: now, fields: shapeTotals(this.#memory, now) }
-    const { at, fields } = this.#totals
-    return new Map(fields).set('ageMs', Number(fields.get('ageMs')) + Math.round(now - at))
+    const last = this.#shapes
+    if (last !== undefined && last.version === version && now - last.at < SHAPES_MS) return last.all
+    const all = shapeAll(this.#memory, now)
+    this.#shapes = { version, at: now, all }
+    return all
   }
 
   #keyIndex(): readonly [number, string][] {

@@ -149,7 +149,7 @@ export class Memory {
       noteLedger(sku, sample, node.heardAt)
     }
     // Its counters stay, so that they are not counted again when the node speaks of the SKU again.
-    for (const [sku, sample] of node.skus) if (!told.has(sku)) sample.gauges = new Map()
+    for (const [sku, sample] of node.skus) if (!told.has(sku)) sample.gauges.clear()
   }
 
   #taking(elapsedMs: number | undefined, counts: Map<string, number>) {

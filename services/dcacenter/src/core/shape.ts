@@ -36,17 +36,35 @@ export function shapeSku(memory: Memory, sku: KnownSku, now: number): Fields {
   return fields.set('ageMs', ageOf(sku.heardAt, now))
 }
 
-/** `activity:{id}`: the sums of its SKUs; undefined when it has none. */
-export function shapeActivity(memory: Memory, activityId: number, now: number): Fields | undefined {
-  const skus = [...memory.skus(now)].filter((sku) => sku.activityId === activityId)
-  return skus.length === 0 ? undefined : sumSkus(memory, skus, now)
+/** Everything at one moment, each SKU summed once. */
+export interface Shapes {
+  readonly skus: ReadonlyMap<KnownSku, Fields>
+  /** `activity:{id}`: the sums of its SKUs. */
+  readonly activities: ReadonlyMap<number, Fields>
+  /** `totals`: sums of all nodes, and of all SKUs where no node tells of the whole. */
+  readonly totals: Fields
 }
 
-/** `totals`: sums of all nodes, and of all SKUs where no node tells of the whole. */
-export function shapeTotals(memory: Memory, now: number): Fields {
+/** Sums up all SKUs, activities and nodes. */
+export function shapeAll(memory: Memory, now: number): Shapes {
+  const skus = new Map<KnownSku, Fields>()
+  const activities = new Map<number, Fields>()
+  const all: Fields = new Map([['skus', 0]])
+  for (const sku of memory.skus(now)) {
+    const fields = shapeSku(memory, sku, now)
+    const activity: Fields = activities.get(sku.activityId) ?? new Map([['skus', 0]])
+    skus.set(sku, fields)
+    activities.set(sku.activityId, activity)
+    addSku(activity, fields)
+    addSku(all, fields)
+  }
+  for (const fields of [...activities.values(), all]) roundAll(fields)
+  return { skus, activities, totals: shapeTotals(memory, all, now) }
+}
+
+function shapeTotals(memory: Memory, fields: Fields, now: number): Fields {
   const nodes = [...memory.nodes(now)]
   const fresh = nodes.filter((node) => memory.isFresh(node, now))
-  const fields = sumSkus(memory, [...memory.skus(now)], now)
   const own: Fields = new Map(memory.counts)
   for (const { sample } of fresh) addGauges(own, sample.gauges)
   for (const name of TOTAL_ZEROS) if (!fields.has(name) && !own.has(name)) fields.set(name, 0)
@@ -71,18 +89,14 @@ export function labelsIn(fields: Fields): Record<string, string> {
   return texts
 }
 
-function sumSkus(memory: Memory, skus: readonly KnownSku[], now: number): Fields {
-  const sums: Fields = new Map()
-  let ageMs = Number.POSITIVE_INFINITY
-  for (const sku of skus) {
-    for (const [name, value] of shapeSku(memory, sku, now)) {
-      if (typeof value !== 'number' || name === 'ledgerAgeMs') continue
-      if (name === 'ageMs') ageMs = Math.min(ageMs, value)
-      else addTo(sums, name, value)
-    }
+/** Ages are not summed: the youngest counts. */
+function addSku(sums: Fields, fields: Fields): void {
+  sums.set('skus', numberOf(sums, 'skus') + 1)
+  for (const [name, value] of fields) {
+    if (typeof value !== 'number' || name === 'ledgerAgeMs') continue
+    if (name === 'ageMs') sums.set(name, Math.min(value, (sums.get(name) as number | undefined) ?? value))
+    else addTo(sums, name, value)
   }
-  sums.set('skus', skus.length)
-  return skus.length === 0 ? sums : sums.set('ageMs', ageMs)
 }
 
 function addGauges(sums: Fields, gauges: ReadonlyMap<string, number>): void {
