@@ -3,16 +3,15 @@ import { EVERY_MS, nextPace, paceOf, targetsOf } from './pull-plan.ts'
 
 const BASE_MS = 1_000
 
-test('a round that takes more than half the interval widens it, and short ones narrow it again', () => {
+test('two rounds in a row that take more than half the interval widen it, and short ones narrow it again', () => {
   let pace = paceOf(BASE_MS)
-  pace = nextPace(BASE_MS, pace, { nodes: 10, tookMs: 501 })
-  expect(pace.everyMs).toBe(2_000)
+  const round = (tookMs: number) => {
+    pace = nextPace(BASE_MS, pace, { nodes: 10, tookMs })
+    return pace.everyMs
+  }
 
-  pace = nextPace(BASE_MS, pace, { nodes: 10, tookMs: 700 })
-  expect(pace.everyMs).toBe(2_000)
-
-  for (let round = 0; round < 3; round++) pace = nextPace(BASE_MS, pace, { nodes: 10, tookMs: 100 })
-  expect(pace.everyMs).toBe(BASE_MS)
+  expect([501, 100, 501, 400, 501, 501].map(round)).toEqual([1_000, 1_000, 1_000, 1_000, 1_000, 2_000])
+  expect([700, 700, 499, 100].map(round)).toEqual([2_000, 2_000, 1_000, 1_000])
 })
 
 test('more than 200 nodes are pulled less often, however fast they answer', () => {

@@ -4,6 +4,8 @@ export interface PullPace {
   readonly everyMs: number
   /** A round waits this long for its last answers, ms; one that comes later still counts. */
   readonly deadlineMs: number
+  /** Rounds in a row that took more than half the interval. */
+  readonly longRounds: number
 }
 
 /** How a round went. */
@@ -20,22 +22,26 @@ export const EVERY_MS = { min: 100, max: 10_000 } as const
 /** So many nodes are pulled at the interval that was set; each further so many widen it once more. */
 export const NODES_PER_INTERVAL = 200
 
+/** One long round may be a moment's standstill: only this many in a row widen the interval. */
+const LONG_ROUNDS = 2
+
 /**
- * The pace of the next round: twice as wide when a round took more than half the interval, narrower again when it took
- * less than a quarter, never below what was set and what the number of nodes asks for.
+ * The pace of the next round: twice as wide when two rounds in a row took more than half the interval, narrower again when
+ * one took less than a quarter, never below what was set and what the number of nodes asks for.
  */
 export function nextPace(baseMs: number, pace: PullPace, { nodes, tookMs }: PullRound): PullPace {
   const floorMs = baseMs * Math.max(1, Math.ceil(nodes / NODES_PER_INTERVAL))
-  let { everyMs } = pace
-  if (tookMs > everyMs / 2) everyMs *= 2
-  else if (tookMs < everyMs / 4) everyMs /= 2
-  return paceOf(Math.max(floorMs, everyMs))
+  const { everyMs } = pace
+  const longRounds = tookMs > everyMs / 2 ? pace.longRounds + 1 : 0
+  if (longRounds >= LONG_ROUNDS) return paceOf(Math.max(floorMs, everyMs * 2))
+  const narrowedMs = tookMs < everyMs / 4 ? everyMs / 2 : everyMs
+  return { ...paceOf(Math.max(floorMs, narrowedMs)), longRounds }
 }
 
 /** The pace with an interval. */
 export function paceOf(wishedMs: number): PullPace {
   const everyMs = Math.min(EVERY_MS.max, Math.max(EVERY_MS.min, wishedMs))
-  return { everyMs, deadlineMs: Math.min(PULL_DEADLINE_MS, everyMs / 2) }
+  return { everyMs, deadlineMs: Math.min(PULL_DEADLINE_MS, everyMs / 2), longRounds: 0 }
 }
 
 /** A node as the list of nodes has it. */
