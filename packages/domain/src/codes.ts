@@ -41,6 +41,7 @@ export const PROBLEM_STATUS = {
   unsupported_media_type: 415,
   bad_token: 422,
   token_expired: 422,
+  gate_failed: 422,
   not_started: 425,
   challenge_required: 428,
   rate_limited: 429,

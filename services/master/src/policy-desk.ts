@@ -8,6 +8,7 @@ import { Problem } from './http/edge.ts'
 import type { Actor } from './http/session.ts'
 import type { SaleDesk } from './sale-desk.ts'
 import { unwrap } from './sale-desk.ts'
+import type { How } from './sale-trial.ts'
 
 /** The rate at which a SKU is granted, as it was measured; for SKUs that have no pace. */
 export type MeasuredRate = (activityId: number, skuId: number) => number | undefined
@@ -42,8 +43,8 @@ export class PolicyDesk {
   }
 
   /** Sets what is named of a policy, as a new version. */
-  async set(actor: Actor, activityId: Id, skuId: Id, policy: Input) {
-    await this.#desk.patchSku(actor, activityId, skuId, { policy })
+  async set(actor: Actor, activityId: Id, skuId: Id, policy: Input, how: How = {}) {
+    await this.#desk.patchSku(actor, activityId, skuId, { policy }, how)
     const { versions } = await this.versions(activityId, skuId)
     return versions.at(-1)
   }
@@ -70,13 +71,13 @@ export class PolicyDesk {
   }
 
   /** Makes an earlier version the newest one. */
-  async rollback(actor: Actor, activityId: Id, skuId: Id, input: Input) {
+  async rollback(actor: Actor, activityId: Id, skuId: Id, input: Input, how: How = {}) {
     const fields = new Fields(input)
     const { version } = unwrap(fields.done({ version: fields.number('version', { min: 1, max: 2 ** 31 }) }))
     const { versions } = await this.versions(activityId, skuId)
     const found = versions.find((one) => one.version === version)
     if (found === undefined) throw new Problem('not_found', { detail: `there is no version ${version}` })
-    return this.set(actor, activityId, skuId, { ...found.policy })
+    return this.set(actor, activityId, skuId, { ...found.policy }, how)
   }
 
   /**
@@ -87,7 +88,7 @@ export class PolicyDesk {
     const { pacePerSecond, factor, activityId: one, skuId: only } = readRate(input)
     const sales = one === undefined ? this.#running() : [this.#desk.sale(one)]
     if (one !== undefined && only !== undefined) this.#desk.sku(this.#desk.sale(one), only)
-    const skus: RateSet[] = []
+    const wanted: (RateSet & { readonly change: Input })[] = []
     for (const { activity, skus: known } of sales) {
       for (const [skuId, { policy }] of [...known]) {
         const before = policy.pacePerSecond ?? measured(activity.id, skuId)
@@ -95,11 +96,27 @@ export class PolicyDesk {
         if ((only !== undefined && only !== skuId) || pace === undefined) continue
         const isPlanned = hasPace(this.#desk.skuDefinition(this.#desk.sale(activity.id), skuId).policyPlan)
         const plan = isPlanned ? { policyPlan: [] } : {}
-        await this.#desk.patchSku(actor, activity.id, skuId, { policy: { pacePerSecond: pace }, ...plan })
-        skus.push({ activityId: activity.id, skuId, pacePerSecond: pace, isPlanDropped: isPlanned })
+        const change = { policy: { pacePerSecond: pace }, ...plan }
+        wanted.push({ activityId: activity.id, skuId, pacePerSecond: pace, isPlanDropped: isPlanned, change })
       }
     }
+    const isTried = await this.#tryAll(actor, wanted)
+    const skus: RateSet[] = []
+    for (const { change, ...set } of wanted) {
+      await this.#desk.patchSku(actor, set.activityId, set.skuId, change, { isTried })
+      skus.push(set)
+    }
     return { pacePerSecond, skus }
+  }
+
+  /** One trial for all of them. */
+  async #tryAll(actor: Actor, wanted: readonly (RateSet & { readonly change: Input })[]): Promise<boolean> {
+    const drafts = wanted.map(({ activityId, skuId, change }) => {
+      const sale = this.#desk.sale(activityId)
+      return { sale, skus: [unwrap(readSkuPatch(this.#desk.skuDefinition(sale, skuId).doc, change))] }
+    })
+    await this.#desk.parts.trial.run(actor, 'rate', drafts)
+    return true
   }
 
   #running(): Sale[] {

@@ -1,45 +1,25 @@
-/** The last versions of each SKU's policy, kept in the settings table. */
+/** The last versions of each SKU's policy. */
 
-import type { Db } from '@bigtap/db'
 import type { Policy } from '@bigtap/domain'
-import type { Clock } from '@bigtap/kernel'
+import { DocumentHistory, type HistoryParts, type Version } from './document-history.ts'
 
 /** One version. */
-export interface PolicyVersion {
-  readonly version: number
-  readonly at: number
-  readonly actor: string
-  readonly policy: Policy
-}
-
-/** Versions that are kept of one SKU; the oldest falls. */
-export const VERSIONS_MAX = 20
+export type PolicyVersion = Version<{ readonly policy: Policy }>
 
 /** Reads and adds versions. */
 export class PolicyHistory {
-  readonly #db: Db
-  readonly #clock: Clock
+  readonly #history: DocumentHistory<{ readonly policy: Policy }>
 
-  constructor(db: Db, clock: Clock) {
-    this.#db = db
-    this.#clock = clock
+  constructor(parts: HistoryParts) {
+    this.#history = new DocumentHistory('policy', parts)
   }
 
   /** Oldest first. */
-  async list(activityId: number, skuId: number): Promise<PolicyVersion[]> {
-    const value = await this.#db.definitions.getSetting(nameOf(activityId, skuId))
-    return Array.isArray(value) ? (value as PolicyVersion[]) : []
+  list(activityId: number, skuId: number): Promise<PolicyVersion[]> {
+    return this.#history.list(`${activityId}:${skuId}`)
   }
 
-  async add(activityId: number, skuId: number, policy: Policy, actor: string): Promise<number> {
-    const versions = await this.list(activityId, skuId)
-    const version = (versions.at(-1)?.version ?? 0) + 1
-    const next = [...versions, { version, at: this.#clock.now(), actor, policy }].slice(-VERSIONS_MAX)
-    await this.#db.definitions.setSetting(nameOf(activityId, skuId), next)
-    return version
+  add(activityId: number, skuId: number, policy: Policy, actor: string): Promise<number> {
+    return this.#history.add(`${activityId}:${skuId}`, { policy }, actor)
   }
-}
-
-function nameOf(activityId: number, skuId: number): string {
-  return `policy:${activityId}:${skuId}`
 }

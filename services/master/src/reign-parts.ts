@@ -6,8 +6,10 @@ import { PressureBoard, type PublishedDocument } from '@bigtap/store'
 import { Book } from './book.ts'
 import { CatalogPublisher } from './catalog-publisher.ts'
 import { recallCatalog } from './catalog-recall.ts'
+import { ConfigGate } from './config-gate.ts'
 import { createControl } from './control.ts'
 import { Alarms } from './core/alarms.ts'
+import { DocumentHistory } from './document-history.ts'
 import { allDocuments } from './documents.ts'
 import { createAdminApp } from './http/admin-app.ts'
 import { LiveStream } from './http/live-stream.ts'
@@ -24,7 +26,8 @@ import { recallTriggers } from './policy-keeping.ts'
 import { PressureKeeping } from './pressure-keeping.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { RouterLinks } from './router-links.ts'
-import { SaleDesk } from './sale-desk.ts'
+import { type ActivityFields, SaleDesk } from './sale-desk.ts'
+import { SaleTrial } from './sale-trial.ts'
 import { SaleView } from './sale-view.ts'
 import { SlotKeeping } from './slot-keeping.ts'
 import { StockDesk } from './stock-desk.ts'
@@ -55,8 +58,13 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
   const opener = new LedgerOpener(parts)
   const keepers = new Keepers(settings, { ...parts, book, publisher, record, opener, watch, alarms, ledgers })
   publishing.onPublished((revision, changes) => keepers.onPublished(revision, changes))
-  const history = new PolicyHistory(db, clock)
-  const deskParts = { ...parts, book, publisher, keepers, record, watch, policies: history }
+  const gate = new ConfigGate({ ...parts, links, watch, alarms })
+  const trial = new SaleTrial({ gate, publisher, record, clock })
+  const histories = {
+    policies: new PolicyHistory(parts),
+    versions: new DocumentHistory<{ fields: ActivityFields }>('activity', parts),
+  }
+  const deskParts = { ...parts, ...histories, book, publisher, keepers, record, watch, trial }
   const desk = new SaleDesk({ ...deskParts, loader: { isLoaded: true } }) // it is asked only after the reign has begun
   const policies = new PolicyDesk(desk)
   const view = new SaleView({ ...parts, book, nodes: () => watch.list() })
@@ -93,6 +101,7 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
     signOuts,
     app,
     control,
+    gate,
     recall,
   }
 }

@@ -26,7 +26,7 @@ interface Round {
 export function createReign(settings: MasterSettings, parts: ReignParts, reigning: Reigning) {
   const { logger } = parts
   const made = makeReign(settings, parts, reigning)
-  const { app, control, links, loader, publisher, record, slots, stream } = made
+  const { app, control, gate, links, loader, publisher, record, slots, stream } = made
   let workers: Worker[] = []
   let state: 'loading' | 'acting' | 'over' = 'loading'
   const begin = async (): Promise<void> => {
@@ -62,6 +62,7 @@ export function createReign(settings: MasterSettings, parts: ReignParts, reignin
       state = 'over'
       loader.stop()
       stream.stop()
+      gate.stop()
       await Promise.all([...workers.map((worker) => worker.stop()), links.stop(), control.stop()])
       if (wasActing) await record.save().catch((error: unknown) => logger.warn({ error }, 'not all is stored'))
       await app.close()

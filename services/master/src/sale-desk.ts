@@ -2,6 +2,7 @@
 
 import type { AuditEntry, Db } from '@bigtap/db'
 import {
+  type ActivityDoc,
   type ActivityEvent,
   activityKey,
   activityStep,
@@ -26,6 +27,7 @@ import {
   readSkuPatch,
   skuChangeObstacle,
 } from './core/change-rules.ts'
+import type { DocumentHistory } from './document-history.ts'
 import { onRedis } from './faults.ts'
 import { Problem } from './http/edge.ts'
 import type { Actor } from './http/session.ts'
@@ -33,6 +35,7 @@ import { factOf, type Keepers } from './keepers.ts'
 import type { NodeWatch } from './node-watch.ts'
 import type { PolicyHistory } from './policy-history.ts'
 import type { RecordKeeper } from './record-keeper.ts'
+import type { How, SaleTrial } from './sale-trial.ts'
 
 /** Collaborators. */
 export interface DeskParts {
@@ -45,11 +48,15 @@ export interface DeskParts {
   readonly watch: NodeWatch
   readonly record: RecordKeeper
   readonly policies: PolicyHistory
+  readonly versions: DocumentHistory<{ readonly fields: ActivityFields }>
+  readonly trial: SaleTrial
   readonly clock: Clock
   readonly loader: { readonly isLoaded: boolean }
 }
 
 type Input = Readonly<Record<string, unknown>>
+/** What operators say of an activity. */
+export type ActivityFields = Omit<ActivityDoc, 'id' | 'state' | 'stage' | 'skuIds'>
 
 /** Changes that may wait for their turn; more are answered 503. */
 export const CHANGES_WAITING_MAX = 64
@@ -84,24 +91,37 @@ export class SaleDesk {
 
   async createActivity(actor: Actor, input: Input): Promise<number> {
     const { db, book, clock } = this.parts
-    const { id: _id, state: _state, skuIds: _skuIds, ...fields } = unwrap(readNewActivity(input))
+    const fields = fieldsOf(unwrap(readNewActivity(input)))
     const row = await db.definitions.createActivity(fields, ({ id }) =>
       entryOf(actor, 'activity.create', activityKey(id), undefined, fields),
     )
     book.put(row, [], clock.now())
+    await this.parts.versions.add(String(row.id), { fields }, actor.name)
     return row.id
   }
 
-  async patchActivity(actor: Actor, activityId: number | undefined, input: Input): Promise<Sale> {
+  async patchActivity(actor: Actor, activityId: number | undefined, input: Input, how: How = {}): Promise<Sale> {
     const sale = this.sale(activityId)
     const before = sale.activity
     const after = unwrap(readActivityPatch(before, input))
     forbid(activityChangeObstacle(before, after))
-    const { id, state: _state, skuIds: _skuIds, ...fields } = after
+    const [{ id }, fields] = [after, fieldsOf(after)]
+    await this.parts.trial.run(actor, activityKey(id), [{ sale, activity: after }], how)
+    const { state } = sale.activity // the trial takes its time, and the keeper moves on
+    forbid(activityChangeObstacle({ ...before, state }, { ...after, state }))
     const entry = entryOf(actor, 'activity.patch', activityKey(id), before, after)
-    await this.parts.db.definitions.patchActivity(id, fields, {}, () => entry)
+    await this.parts.db.definitions.patchActivity(id, changesOf(before, fields), {}, () => entry)
     await this.#reload(sale)
+    await this.parts.versions.add(String(id), { fields }, actor.name)
     return sale
+  }
+
+  /** Makes an earlier version of an activity's fields the newest one, where its state allows that. */
+  async rollbackActivity(actor: Actor, activityId: number | undefined, version: unknown, how: How = {}): Promise<Sale> {
+    const { activity } = this.sale(activityId)
+    const found = (await this.parts.versions.list(String(activity.id))).find((one) => one.version === version)
+    if (found === undefined) throw new Problem('not_found', { detail: `there is no version ${version}` })
+    return this.patchActivity(actor, activityId, { ...found.fields }, how)
   }
 
   /** Deletes a draft that was never sold. */
@@ -122,6 +142,7 @@ export class SaleDesk {
     const [doc, policyPlan] = unwrap(both(read, readPlan(input.policyPlan, read)))
     const { id: _id, activityId: _activityId, ...fields } = { ...doc, policyPlan }
     if (!isFreeToChange(state)) forbid(`SKUs cannot be added while the activity is ${state}`)
+    this.parts.trial.check({ sale, skus: [doc] })
     const row = await this.parts.db.definitions.createSku(activity, fields, {}, ({ id }) =>
       entryOf(actor, 'sku.create', skuKey(activity, id), undefined, fields),
     )
@@ -131,7 +152,7 @@ export class SaleDesk {
     return row.id
   }
 
-  async patchSku(actor: Actor, activityId: number | undefined, skuId: number | undefined, input: Input) {
+  async patchSku(actor: Actor, activityId: number | undefined, skuId: number | undefined, input: Input, how: How = {}) {
     const sale = this.sale(activityId)
     const { doc: before, policyPlan: planBefore } = this.skuDefinition(sale, skuId)
     const read = readSkuPatch(before, input)
@@ -142,8 +163,11 @@ export class SaleDesk {
       { ...before, policyPlan: planBefore },
       { ...after, policyPlan },
     ]
+    await this.parts.trial.run(actor, skuKey(activity, id), [{ sale, skus: [after] }], how)
+    forbid(skuChangeObstacle(sale.activity.state, was, is)) // the trial takes its time, and the keeper moves on
     const entry = entryOf(actor, 'sku.patch', skuKey(activity, id), was, is)
-    await this.parts.db.definitions.patchSku(activity, id, { ...fields, policyPlan }, {}, () => entry)
+    const changes = changesOf(before, fields) // the stock may have moved meanwhile
+    await this.parts.db.definitions.patchSku(activity, id, { ...changes, policyPlan }, {}, () => entry)
     await this.#reload(sale)
     if (JSON.stringify(before.policy) !== JSON.stringify(after.policy))
       await this.parts.policies.add(activity, id, after.policy, actor.name)
@@ -179,7 +203,12 @@ export class SaleDesk {
   async act(actor: Actor, activityId: number | undefined, event: ActivityEvent, force: boolean): Promise<Sale> {
     const sale = this.sale(activityId)
     const { clock } = this.parts
-    if (event === 'schedule') checkSchedule(sale, clock.now())
+    if (event === 'schedule' && activityStep(sale.activity.state, event)) {
+      checkSchedule(sale, clock.now())
+      const activity: ActivityDoc = { ...sale.activity, state: 'scheduled' }
+      const drafts = [{ sale, activity, skus: [...sale.skus.values()] }]
+      await this.parts.trial.run(actor, activityKey(activity.id), drafts, { isForced: force })
+    }
     const isLeaving = event === 'reset' || event === 'archive'
     if (isLeaving && activityStep(sale.activity.state, event)) await this.#checkSettled(sale)
     if (event === 'arm' || (event === 'open' && force && sale.activity.state === 'preloading'))
@@ -256,6 +285,17 @@ export class SaleDesk {
     if (sale.activity.state !== 'draft') keepers.changed(sale)
     await keepers.actRound()
   }
+}
+
+/** Only what is changed is written. */
+function changesOf<T extends object>(before: object, after: T): Partial<T> {
+  const old = before as Record<string, unknown>
+  const entries = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name]))
+  return Object.fromEntries(entries) as Partial<T>
+}
+
+function fieldsOf({ id: _id, state: _state, stage: _stage, skuIds: _skuIds, ...fields }: ActivityDoc): ActivityFields {
+  return fields
 }
 
 /** What the audit says of an operator's change. */

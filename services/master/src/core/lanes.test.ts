@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isUrgent } from './lanes.ts'
+import { isUrgent, needsTrial } from './lanes.ts'
 
 test.each([
   ['a sale is paused', 'activity:1', { state: 'open' }, { state: 'paused' }, true],
@@ -18,4 +18,16 @@ test.each([
   ['a sale is removed', 'activity:1', { state: 'closed' }, null, false],
 ])('%s', (_what, key, before, after, expected) => {
   expect(isUrgent(key, before, after)).toBe(expected)
+})
+
+test.each([
+  ['a title', 'activity:1', { state: 'open', title: 'a' }, { state: 'open', title: 'b' }, true],
+  ['a pause and a policy together', 'sku:1:1', { paused: false, policy: 1 }, { paused: true, policy: 2 }, true],
+  ['a pause alone', 'sku:1:1', { paused: false, policy: { a: 1 } }, { paused: true, policy: { a: 1 } }, false],
+  ['a new activity', 'activity:1', undefined, { state: 'scheduled', title: 'a' }, true],
+  ['a removal', 'activity:1', { title: 'a' }, null, false],
+  ['figures', 'status:1:1', { free: 2 }, { free: 1 }, false],
+  ['slots', 'slots', { epoch: 1 }, { epoch: 2 }, false],
+])('%s: tried before or not', (_what, key, before, after, expected) => {
+  expect(needsTrial(key, before, after)).toBe(expected)
 })

@@ -25,6 +25,17 @@ export function isUrgent(key: string, before: unknown, after: unknown): boolean 
   return old !== undefined && (URGENT_FIELDS[kind] ?? []).some((field) => old[field] !== after[field])
 }
 
+/** Does this change have to be tried before? What only stops or moves a sale does not, nor do figures. */
+export function needsTrial(key: string, before: unknown, after: unknown): boolean {
+  const [kind = ''] = key.split(':', 1)
+  if (!isDoc(after) || (kind !== 'activity' && kind !== 'sku')) return false
+  const old = isDoc(before) ? before : {}
+  const urgent = URGENT_FIELDS[kind] ?? []
+  return Object.entries(after).some(
+    ([name, value]) => !urgent.includes(name) && JSON.stringify(value) !== JSON.stringify(old[name]),
+  )
+}
+
 function isDoc(value: unknown): value is Doc {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -53,15 +53,21 @@ function addActivityRoutes(app: FastifyInstance, { desk, sessions }: RouteParts)
     return { ...activityOf(sale), skus: [...sale.skus.values()] }
   })
   change('POST', A, 201, async ({ actor, body }) => ({ id: await desk.createActivity(actor, body) }))
-  change('PATCH', `${A}/:a`, 200, async ({ actor, ids, body }) =>
-    activityOf(await desk.patchActivity(actor, ids.a, body)),
+  change('PATCH', `${A}/:a`, 200, async ({ actor, ids, body, request }) =>
+    activityOf(await desk.patchActivity(actor, ids.a, body, howOf(actor, request))),
+  )
+  app.get(`${A}/:a/versions`, async (request) => {
+    sessions.reader(request)
+    return { versions: await desk.parts.versions.list(String(desk.sale(idsOf(request).a).activity.id)) }
+  })
+  change('POST', `${A}/:a/rollback`, 200, async ({ actor, ids, body, request }) =>
+    activityOf(await desk.rollbackActivity(actor, ids.a, body.version, howOf(actor, request))),
   )
   change('DELETE', `${A}/:a`, 204, ({ actor, ids }) => desk.deleteActivity(actor, ids.a))
   change('POST', `${A}/:a/actions/:action`, 200, async ({ actor, ids, request }) => {
     const event = eventOf((request.params as { action: string }).action)
-    const isForced = (request.query as { force?: string }).force === 'true'
-    if (isForced || event === 'reset') adminOnly(actor, `only an admin may ${isForced ? 'force' : 'reset'}`)
-    return activityOf(await desk.act(actor, ids.a, event, isForced))
+    if (event === 'reset') adminOnly(actor, 'only an admin may reset')
+    return activityOf(await desk.act(actor, ids.a, event, howOf(actor, request).isForced))
   })
 }
 
@@ -78,8 +84,8 @@ function addSkuRoutes(app: FastifyInstance, { desk, stock, sessions }: RoutePart
     return skuOf(desk, desk.sale(a), s)
   })
   change('POST', S, 201, async ({ actor, ids, body }) => ({ id: await desk.createSku(actor, ids.a, body) }))
-  change('PATCH', `${S}/:s`, 200, async ({ actor, ids, body }) => {
-    await desk.patchSku(actor, ids.a, ids.s, body)
+  change('PATCH', `${S}/:s`, 200, async ({ actor, ids, body, request }) => {
+    await desk.patchSku(actor, ids.a, ids.s, body, howOf(actor, request))
     return skuOf(desk, desk.sale(ids.a), ids.s)
   })
   change('DELETE', `${S}/:s`, 204, ({ actor, ids }) => desk.deleteSku(actor, ids.a, ids.s))
@@ -105,10 +111,12 @@ function addPolicyRoutes(app: FastifyInstance, { desk, policies, sessions }: Rou
     const { a, s } = idsOf(request)
     return policies.versions(a, s)
   })
-  change('POST', `${S}/:s/policies`, 201, ({ actor, ids, body }) => policies.set(actor, ids.a, ids.s, body))
+  change('POST', `${S}/:s/policies`, 201, ({ actor, ids, body, request }) =>
+    policies.set(actor, ids.a, ids.s, body, howOf(actor, request)),
+  )
   change('POST', `${S}/:s/policies/dry-run`, 200, ({ ids, body }) => policies.dryRun(ids.a, ids.s, body))
-  change('POST', `${S}/:s/policies/rollback`, 200, ({ actor, ids, body }) =>
-    policies.rollback(actor, ids.a, ids.s, body),
+  change('POST', `${S}/:s/policies/rollback`, 200, ({ actor, ids, body, request }) =>
+    policies.rollback(actor, ids.a, ids.s, body, howOf(actor, request)),
   )
   change('POST', '/admin/v1/rate', 200, ({ actor, body }) => policies.setRate(actor, body))
 }
@@ -146,6 +154,13 @@ export function changer(
         return reply.code(status).send(answer)
       },
     })
+}
+
+/** `?force=true` does without the trial, or without the nodes that are late; only an admin takes that risk. */
+function howOf(actor: Actor, request: FastifyRequest): { isForced: boolean } {
+  const isForced = (request.query as { force?: string }).force === 'true'
+  if (isForced) adminOnly(actor, 'only an admin may force')
+  return { isForced }
 }
 
 /** An activity as it is answered. */

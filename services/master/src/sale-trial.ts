@@ -1,0 +1,76 @@
+/** What a change of a sale would publish, tried before it is stored. */
+
+import type { ActivityDoc, SkuDoc } from '@bigtap/domain'
+import type { Clock } from '@bigtap/kernel'
+import type { Sale } from './book.ts'
+import type { CatalogPublisher } from './catalog-publisher.ts'
+import type { ConfigGate } from './config-gate.ts'
+import { checkDocument, findAbsurd } from './core/document-check.ts'
+import { needsTrial } from './core/lanes.ts'
+import { documentsOf } from './documents.ts'
+import { Problem } from './http/edge.ts'
+import type { Actor } from './http/session.ts'
+import type { RecordKeeper } from './record-keeper.ts'
+
+/** Collaborators. */
+export interface SaleTrialParts {
+  readonly gate: ConfigGate
+  readonly publisher: CatalogPublisher
+  readonly record: RecordKeeper
+  readonly clock: Clock
+}
+
+/** How a change is made. `isForced`: an admin does without the trial. `isTried`: it was tried with others before. */
+export interface How {
+  readonly isForced?: boolean
+  readonly isTried?: boolean
+}
+
+/** A sale as it would be. */
+export interface Draft {
+  readonly sale: Sale
+  readonly activity?: ActivityDoc
+  readonly skus?: readonly SkuDoc[]
+}
+
+/** Most documents of one trial; a change of more tries the first of them. */
+export const TRIAL_DOCUMENTS_MAX = 500
+
+/** The trial of changes. */
+export class SaleTrial {
+  readonly #parts: SaleTrialParts
+
+  constructor(parts: SaleTrialParts) {
+    this.#parts = parts
+  }
+
+  /** The dry run: throws a Problem `bad_request` for what no front takes, or no sale can mean. */
+  check({ sale, activity = sale.activity, skus = [] }: Draft): void {
+    const would = wouldBe({ sale, activity, skus })
+    const errors = documentsOf(would).flatMap(({ key, body }) => checkDocument(key, body))
+    errors.push(...findAbsurd(activity, skus, this.#parts.clock.now()))
+    if (errors.length > 0) throw new Problem('bad_request', { errors: errors.slice(0, 20) })
+  }
+
+  /** Tries drafts together; throws a Problem `gate_failed`, and says so in the audit. Returns a warning, if there is one. */
+  async run(actor: Actor, subject: string, drafts: readonly Draft[], how: How = {}): Promise<string | undefined> {
+    for (const draft of drafts) this.check(draft)
+    if (how.isForced === true || how.isTried === true) return undefined
+    const { gate, publisher, record } = this.#parts
+    const documents = drafts
+      .flatMap((draft) => documentsOf(wouldBe(draft)))
+      .filter(({ key, body }) => needsTrial(key, publisher.published(key), body))
+      .slice(0, TRIAL_DOCUMENTS_MAX)
+    const result = await gate.try(documents)
+    if (result.isPassed) return result.warning
+    const { reason } = result
+    const keys = documents.slice(0, 20).map(({ key }) => key)
+    record.note({ actor: actor.name, role: actor.role, action: 'gate.failed', subject, after: { reason, keys } })
+    await record.flushAudit().catch(() => undefined) // it waits
+    throw new Problem('gate_failed', { detail: reason, keys })
+  }
+}
+
+function wouldBe({ sale, activity = sale.activity, skus = [] }: Draft): Sale {
+  return { ...sale, activity, skus: new Map([...sale.skus, ...skus.map((sku) => [sku.id, sku] as const)]) }
+}
