@@ -48,9 +48,16 @@ export class Keepers {
     const { metrics, publisher, book } = parts
     metrics.gauge('bigtap_master_catalog_revision_count', 'newest catalog revision', () => publisher.lastRevision)
     metrics.gauge('bigtap_master_sales_count', 'activities that are defined', () => book.sales.size)
-    metrics.gauge('bigtap_master_held_openings_count', 'sales that wait for a ledger, the catalog or a node', () =>
-      [...book.sales.values()].reduce((sum, { waitingFor }) => sum + (waitingFor.length > 0 ? 1 : 0), 0),
+    metrics.gauge(
+      'bigtap_master_held_openings_count',
+      'sales that wait for a ledger, the catalog or a node',
+      () => this.heldOpenings,
     )
+  }
+
+  /** Sales whose opening is held. */
+  get heldOpenings(): number {
+    return [...this.#parts.book.sales.values()].filter(({ waitingFor }) => waitingFor.length > 0).length
   }
 
   /** One round of ActKeeper and of the catalog. */

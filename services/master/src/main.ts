@@ -1,8 +1,17 @@
 /** Composition root of master. */
 
 import { createDb } from '@bigtap/db'
-import { runService } from '@bigtap/runtime'
-import { CatalogStore, connectFigures, connectStore, Ledger, Nodes, Reservations } from '@bigtap/store'
+import { createWorker, runService, watchProcess } from '@bigtap/runtime'
+import {
+  CatalogStore,
+  connectFigures,
+  connectStore,
+  createFigurePush,
+  Ledger,
+  Nodes,
+  PUSH_EVERY_MS,
+  Reservations,
+} from '@bigtap/store'
 import { settings as spec } from './config.ts'
 import { createMaster } from './master.ts'
 
@@ -22,10 +31,14 @@ await runService('master', spec, (context) => {
     ...{ store, db, ledger: new Ledger(store), catalog: new CatalogStore(store), nodes: new Nodes(store) },
   })
   page('/debug/sales', () => master.debug())
+  const { nodeId } = settings
+  const readOwn = () => master.figures()
+  const push = createFigurePush({ role: 'master', nodeId, store, clock, readProcess: watchProcess(), readOwn })
   return [
     { name: 'redis', ready: () => store.ready(), stop: () => store.close() },
     { name: 'database', stop: () => db.close() },
     { name: 'figures', stop: async () => figures.close() },
     ...master.parts,
+    createWorker({ name: 'own figures', everyMs: PUSH_EVERY_MS, work: push }, logger),
   ]
 })

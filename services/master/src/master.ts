@@ -123,7 +123,27 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
       },
     },
   ]
-  return { parts: lifecycle, server, seat, reign: acting, debug: () => [...(acting()?.book.sales.values() ?? [])] }
+  const figures = () => figuresOf(seat, acting())
+  return {
+    parts: lifecycle,
+    server,
+    seat,
+    figures,
+    reign: acting,
+    debug: () => [...(acting()?.book.sales.values() ?? [])],
+  }
+}
+
+/** What dcacenter is told: does it lead, in which epoch, what is out, and what is wrong. */
+function figuresOf(seat: LeaderSeat, reign: Reign | undefined) {
+  if (reign === undefined) return { figures: { isLeader: 0, epoch: 0 } }
+  const { publisher, links, alarms, book, keepers } = reign
+  return {
+    figures: {
+      ...{ isLeader: 1, epoch: seat.epoch(), revision: publisher.lastRevision, routers: links.ready },
+      ...{ alarms: alarms.firing, sales: book.sales.size, heldOpenings: keepers.heldOpenings },
+    },
+  }
 }
 
 function accountsOf({ operatorPassword, adminPassword, operators }: MasterSettings) {
