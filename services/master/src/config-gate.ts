@@ -65,7 +65,9 @@ export class ConfigGate {
     const result = await this.#run(documents, canaries)
     this.#say(documents, result)
     if (!result.isPassed || missing.length === 0) return result
-    return { isPassed: true, warning: `not tried before by a ${missing.join(' or a ')}: none is linked` }
+    const warning = `not tried by a ${missing.join(' or a ')}: none is linked`
+    this.#parts.logger.warn({ keys: documents.slice(0, 20).map(({ key }) => key) }, warning)
+    return { isPassed: true, warning }
   }
 
   /** A trial that is under way when the reign ends has failed. */
