@@ -102,6 +102,14 @@ export class Router {
     }))
   }
 
+  /** What dcacenter is told. */
+  figures(): Record<string, number> {
+    const { backlog, behind, nodes } = this.#fanOut
+    const { commands, frames, acks } = this.#counts
+    const waits = { queueDepth: backlog.size, behind, dropped: backlog.dropped, revision: backlog.head }
+    return { fronts: nodes.size, masters: this.#masters.size, ...waits, commands, frames, acks }
+  }
+
   async start(): Promise<ServerAddress> {
     const address = await this.#server.start()
     this.#timer = setInterval(() => this.#onSecond(), EVERY_MS)

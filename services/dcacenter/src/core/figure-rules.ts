@@ -25,12 +25,15 @@ const RATES: Readonly<Record<string, string>> = {
   middleAsks: 'middleAskRate',
   calls: 'callRate',
   stored: 'storedRate',
+  commands: 'commandRate',
+  frames: 'frameRate',
+  acks: 'ackRate',
 }
 const LARGEST: ReadonlySet<string> = new Set(['eventLoopMs', 'lag', 'waitMs', 'oldestMs'])
 const LEDGER: ReadonlySet<string> = new Set([...Object.keys(NO_FIGURES), LEDGER_AGE])
 
 /** Says nothing when summed: it is shown with its node only. */
-export const NODE_ONLY: ReadonlySet<string> = new Set(['revision', 'isLeader', 'epoch'])
+export const NODE_ONLY: ReadonlySet<string> = new Set(['revision', 'isLeader', 'epoch', 'slots'])
 
 /** The rule of a figure; a name that is not known is a gauge that is summed. */
 export function ruleOf(name: string): FigureRule {
