@@ -20,6 +20,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'hang a middle': (platform) => hangOne(platform, 'middle'),
   'hang any': (platform) => hangOne(platform),
   'leave a middle': leaveOne,
+  'a twin': twin,
   'cut from redis': cutFromRedis,
   'cut two': cutTwo,
   'move a clock': moveClock,
@@ -64,6 +65,7 @@ function endAll(platform: Platform): void {
     process.clockOffsetMs = 0
     process.driftPerMs = 0
   }
+  platform.killTwins()
   platform.startMissing()
 }
 
@@ -84,6 +86,25 @@ function killOne(platform: Platform, role?: string): void {
   world.after(lasting(platform), () => platform.restart(process.id))
 }
 
+/** A Middle node is taken for dead and started again elsewhere, while the old process only hung, or was only cut off. */
+function twin(platform: Platform): void {
+  const { world, network } = platform.site
+  const old = pick(platform, 'middle')
+  if (old === undefined) return
+  const lastsMs = lasting(platform)
+  if (world.chance(0.5)) {
+    old.hang()
+    world.after(lastsMs, () => old.goOn())
+  } else {
+    network.cut(old.host, REDIS_HOST)
+    world.after(lastsMs, () => network.heal(old.host, REDIS_HOST))
+  }
+  world.after(world.between(50, lastsMs), () => {
+    if (old.state !== 'dead') platform.startTwin(old.id)
+  })
+  world.after(lastsMs + 3_000, () => old.kill())
+}
+
 function hangOne(platform: Platform, role?: string): void {
   const process = pick(platform, role)
   process?.hang()
@@ -97,7 +118,8 @@ function leaveOne(platform: Platform): void {
   platform.leave(process.id)
   world.after(3_000, () => {
     process.kill()
-    world.after(lasting(platform), () => platform.restart(process.id))
+    const isOver = world.now > TIMES.faultsUntil
+    world.after(isOver ? 1 : lasting(platform), () => platform.restart(process.id))
   })
 }
 

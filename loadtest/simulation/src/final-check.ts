@@ -12,10 +12,19 @@ export function checkEnd(platform: Platform): void {
   checkPlaces(platform)
 }
 
+/** Does every front hold the newest revision? The last thing that was published may be a moment old. */
+export function areFrontsLevel(platform: Platform): boolean {
+  return platform.fronts().every(({ mirror }) => mirror.revision === newestOf(platform))
+}
+
+function newestOf({ site }: Platform): number {
+  return Number(site.redis.model.keys.strings.get('bt:{catalog}:revision') ?? 0)
+}
+
 /** Every front holds the newest revision, and the same. */
 function checkFronts(platform: Platform): void {
-  const { world, redis } = platform.site
-  const newest = Number(redis.model.keys.strings.get('bt:{catalog}:revision') ?? 0)
+  const { world } = platform.site
+  const newest = newestOf(platform)
   const digests = new Set<string>()
   for (const { process, mirror } of platform.fronts()) {
     if (mirror.revision !== newest) world.violate(`${process.id} holds revision ${mirror.revision}, not ${newest}`)

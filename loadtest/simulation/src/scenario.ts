@@ -14,7 +14,15 @@ export interface Counts {
 }
 
 /** Times of a run, ms since the start. */
-export const TIMES = { opensAt: 3_000, faultsFrom: 2_000, faultsUntil: 9_000, finishFrom: 9_700, giveUpAt: 45_000, drain: 3_500 }
+export const TIMES = {
+  opensAt: 3_000,
+  faultsFrom: 2_000,
+  faultsUntil: 9_000,
+  finishFrom: 9_700,
+  giveUpAt: 45_000,
+  drain: 3_500,
+  settle: 3_000,
+}
 
 /** A whole run. */
 export interface Scenario {
@@ -34,14 +42,20 @@ export function drawScenario(world: World): Scenario {
     counts: { limiters: 2, middles: 2 + world.below(2), counters: 1 + world.below(2), masters: 2 },
     sale,
     buyers: Array.from({ length: count }, (_, index) => drawBuyer(world, sale, index + 1)),
-    faults: world.below(8),
+    faults: world.below(14),
   }
 }
 
 function drawSale(world: World): SimSale {
   const skuIds = Array.from({ length: 1 + world.below(2) }, (_, index) => index + 1)
   const activity: ActivityDoc = {
-    ...{ id: 7, title: 'a simulated sale', state: 'scheduled', stage: 'middle', rule: RULES[world.below(RULES.length)] ?? 'unlimited' },
+    ...{
+      id: 7,
+      title: 'a simulated sale',
+      state: 'scheduled',
+      stage: 'middle',
+      rule: RULES[world.below(RULES.length)] ?? 'unlimited',
+    },
     ...{ opensAt: EPOCH_MS + TIMES.opensAt, closesAt: EPOCH_MS + 3_600_000, admission: 'direct' },
     ...{ reservation: NO_RESERVATION, skuIds, accessLimits: [] },
   }
@@ -49,7 +63,10 @@ function drawSale(world: World): SimSale {
   return { activity, skus: skuIds.map((id) => drawSku(world, { id, activityId: activity.id, limitPerBuyer })) }
 }
 
-function drawSku(world: World, { id, activityId, limitPerBuyer }: Pick<SkuDoc, 'id' | 'activityId' | 'limitPerBuyer'>): SkuDoc {
+function drawSku(
+  world: World,
+  { id, activityId, limitPerBuyer }: Pick<SkuDoc, 'id' | 'activityId' | 'limitPerBuyer'>,
+): SkuDoc {
   const pace = world.chance(0.5) ? null : 10 + world.below(60)
   const policy = {
     ...DEFAULT_POLICY,

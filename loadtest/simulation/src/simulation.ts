@@ -1,14 +1,14 @@
 /** One run of one seed: the sale, its crowd, its faults, and what must hold at the end. */
 
 import { createKeyRing } from '@bigtap/token'
-import { EventLogHost } from './platform/event-log-host.ts'
+import { scheduleFaults } from './fault-plan.ts'
+import { areFrontsLevel, checkEnd } from './final-check.ts'
 import { Buyer } from './platform/buyer.ts'
+import { EventLogHost } from './platform/event-log-host.ts'
 import { Oracle } from './platform/oracle.ts'
 import { Platform } from './platform/platform.ts'
 import { RecordHost } from './platform/record-host.ts'
 import { type Mistakes, NO_MISTAKES, type Site } from './platform/site.ts'
-import { scheduleFaults } from './fault-plan.ts'
-import { checkEnd } from './final-check.ts'
 import { drawScenario, finisher, type Scenario, TIMES } from './scenario.ts'
 import { LinkHub } from './world/links.ts'
 import { Network, QUIET_NETWORK } from './world/network.ts'
@@ -90,6 +90,8 @@ async function runSale(platform: Platform, { buyers, faults, sale }: Scenario): 
   }
   if (world.violation === undefined && !isAllSold(platform)) world.violate(`not all was sold: ${figuresText(platform)}`)
   await world.runUntil(world.now + TIMES.drain)
+  for (let more = 0; more < TIMES.settle && !areFrontsLevel(platform); more += 250)
+    await world.runUntil(world.now + 250)
   if (world.violation === undefined) checkEnd(platform)
 }
 

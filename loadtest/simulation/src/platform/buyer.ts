@@ -61,7 +61,8 @@ export class Buyer {
     const { id } = this.#site.sale.activity
     this.#get(`/v1/activities/${id}/skus/${skuId}/path`, (reply) => {
       const body = bodyOf(reply)
-      if (reply?.status === 200) for (let click = 0; click < this.#traits.clicks; click++) this.#ask(String(body.path), skuId)
+      if (reply?.status === 200)
+        for (let click = 0; click < this.#traits.clicks; click++) this.#ask(String(body.path), skuId)
       else this.#later(waitOf(body, 400), () => this.#visit(skuId))
     })
   }
@@ -81,7 +82,8 @@ export class Buyer {
     if (!result.ok) return world.violate(`buyer ${this.uid} was given a bad token`)
     const { tokenId, expiresAt, uid } = result.claims
     oracle.onToken(tokenId, { uid, skuId: result.claims.skuId, expiresAt })
-    if (uid !== this.uid || result.claims.skuId !== skuId) return world.violate(`buyer ${this.uid} was given ${uid}'s token`)
+    if (uid !== this.uid || result.claims.skuId !== skuId)
+      return world.violate(`buyer ${this.uid} was given ${uid}'s token`)
     if (this.#carted.has(tokenId) && this.#traits.clicks === 1) return
     this.#carted.add(tokenId)
     for (let click = 0; click < this.#traits.clicks; click++) this.#cart(token, { tokenId, skuId, tries: 0 })
@@ -103,7 +105,10 @@ export class Buyer {
     )
   }
 
-  #onOrder(buy: { tokenId: string; skuId: number }, body: { orderId: string; quantity: number; priceCents: number; payBy: number }): void {
+  #onOrder(
+    buy: { tokenId: string; skuId: number },
+    body: { orderId: string; quantity: number; priceCents: number; payBy: number },
+  ): void {
     const { oracle, world } = this.#site
     const isFirst = !oracle.told.has(body.orderId)
     oracle.onOrder(body.orderId, buy.tokenId, { uid: this.uid, skuId: buy.skuId, quantity: body.quantity })
@@ -111,9 +116,12 @@ export class Buyer {
     const draw = world.random.next()
     const { pays, paysLate, cancels } = this.#traits
     const amountCents = body.priceCents * body.quantity
-    if (draw < pays) world.after(world.between(20, 600), () => this.#pay(body.orderId, { amountCents, waitMs: 0, tries: 0 }))
+    if (draw < pays)
+      world.after(world.between(20, 600), () => this.#pay(body.orderId, { amountCents, waitMs: 0, tries: 0 }))
     else if (draw < pays + paysLate)
-      world.after(10, () => this.#pay(body.orderId, { amountCents, waitMs: body.payBy - EPOCH_MS - world.now, tries: 0 }))
+      world.after(10, () =>
+        this.#pay(body.orderId, { amountCents, waitMs: body.payBy - EPOCH_MS - world.now, tries: 0 }),
+      )
     else if (draw < pays + paysLate + cancels) world.after(world.between(20, 500), () => this.#cancel(body.orderId))
     // Who buys again later must be refused while the unit is his, and may when it went back.
     this.#later(world.between(500, 4_000), () => this.#visit(buy.skuId))

@@ -1,7 +1,7 @@
 /** The cart: token in, order or problem out. Its core and its ledger client are the product's; its HTTP is left out. */
 
-import { createMirror } from '@bigtap/catalog'
 import { admit, answerOf, type CartAnswer } from '@bigtap/cart/core/cart'
+import { createMirror } from '@bigtap/catalog'
 import { isLayerShut } from '@bigtap/domain'
 import { CatalogStore, heartbeatLoop, Nodes } from '@bigtap/store'
 import { verifyAdmission } from '@bigtap/token'

@@ -46,7 +46,11 @@ export function startCounter(site: Site, id: string): Front {
   })
   const keeper = (name: string, everyMs: number, work: (activityId: number) => Promise<boolean>) =>
     new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, activities, work })
-  const sweep = keeper('sweep', SETTINGS.sweepMs, async (activityId) => (await ledger.sweep(activityId, SWEEP_MAX)).isMore)
+  const sweep = keeper(
+    'sweep',
+    SETTINGS.sweepMs,
+    async (activityId) => (await ledger.sweep(activityId, SWEEP_MAX)).isMore,
+  )
   const carry = keeper('relay', SETTINGS.relayMs, relay)
   const verifier = new Verifier(SETTINGS.verifyMs, () => rebuilder.round(), logger)
   const onFrame = createLedgerServer({ gatherer, clock, onSeconds: () => undefined })

@@ -1,8 +1,8 @@
 /** A limiter, whole but for its sockets: requests come from the simulated public. */
 
 import { createMirror } from '@bigtap/catalog'
-import type { ExchangeHandler } from '@bigtap/limiter/edge/edge'
 import type { Reply } from '@bigtap/limiter/core/reply'
+import type { ExchangeHandler } from '@bigtap/limiter/edge/edge'
 import { createLimiter } from '@bigtap/limiter/limiter'
 import { CatalogStore, heartbeatLoop, Nodes, Reservations } from '@bigtap/store'
 import type { Front } from './middle.ts'

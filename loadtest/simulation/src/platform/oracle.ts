@@ -33,7 +33,17 @@ const AUDIT_EVERY = 200
 /** Watches one run. */
 export class Oracle {
   /** What came of what, for the summary. */
-  readonly counts = { grants: 0, told: 0, orders: 0, paid: 0, refunds: 0, rebuilds: 0, failovers: 0, moves: 0, forgotten: 0 }
+  readonly counts = {
+    grants: 0,
+    told: 0,
+    orders: 0,
+    paid: 0,
+    refunds: 0,
+    rebuilds: 0,
+    failovers: 0,
+    moves: 0,
+    forgotten: 0,
+  }
   readonly told = new Map<string, ToldOrder>()
   readonly #world: World
   readonly #redis: RedisHost
@@ -48,7 +58,11 @@ export class Oracle {
   readonly #forgottenOrders = new Set<string>()
   #scripts = 0
 
-  constructor({ activityId, limit, isOneProduct }: { activityId: number; limit: number; isOneProduct: boolean }, world: World, redis: RedisHost) {
+  constructor(
+    { activityId, limit, isOneProduct }: { activityId: number; limit: number; isOneProduct: boolean },
+    world: World,
+    redis: RedisHost,
+  ) {
     this.#world = world
     this.#redis = redis
     this.#root = `bt:{${activityId}}:`
@@ -69,6 +83,7 @@ export class Oracle {
     if (written.uid !== uid || written.skuId !== skuId)
       return this.#violate(`token ${tokenId} of ${written.uid} was told to ${uid}`)
     if (this.#toldTokens.has(tokenId)) return
+    this.#world.note(`buyer ${uid} is told token ${tokenId.slice(0, 8)} of sku ${skuId}`)
     this.#toldTokens.set(tokenId, written)
     const key = `${uid}:${skuId}`
     const own = this.#byBuyer.get(key) ?? []
@@ -89,6 +104,7 @@ export class Oracle {
   /** The payment provider was told that an order is paid. */
   onPaid(orderId: string): void {
     const order = this.told.get(orderId)
+    if (order !== undefined && !order.isPaid) this.#world.note(`order ${orderId.slice(0, 9)} is paid`)
     if (order !== undefined) order.isPaid = true
     this.counts.paid++
   }
@@ -99,13 +115,16 @@ export class Oracle {
     const orders = (keys: Keyspace) => keys.hashes.get(`${this.#root}orders`) ?? new Map<string, string>()
     for (const orderId of orders(before).keys()) {
       if (orders(after).has(orderId)) continue
+      this.#world.note(`order ${orderId.slice(0, 9)} is forgotten`)
       this.#forgottenOrders.add(orderId)
       this.counts.forgotten++
     }
-    const tokens = (keys: Keyspace) => keys.sortedSets.get(`${this.#root}tokens`)
-    for (const member of tokens(before)?.keys() ?? []) {
-      const token = this.#written.get(member.split('|')[0] ?? '')
-      if (token !== undefined && tokens(after)?.has(member) !== true) token.isForgotten = true
+    const logged = loggedTokens(after, this.#root)
+    for (const tokenId of loggedTokens(before, this.#root)) {
+      const token = this.#written.get(tokenId)
+      if (token === undefined || logged.has(tokenId)) continue
+      this.#world.note(`token ${tokenId.slice(0, 8)} of buyer ${token.uid} is forgotten`)
+      token.isForgotten = true
     }
     this.#owners.clear()
     for (const [slot, owner] of after.hashes.get(`${this.#root}owners`) ?? [])
@@ -177,6 +196,7 @@ export class Oracle {
       const orderId = `o${token}`
       if (this.#made.has(orderId) && !this.#forgottenOrders.delete(orderId))
         this.#violate(`token ${token} made its order twice`)
+      this.#world.note(`buyer ${uid} has ordered sku ${id} with token ${token?.slice(0, 8)}`)
       this.#made.set(orderId, caller)
       this.counts.orders++
       this.#checkRule(uid ?? '', id ?? '')
@@ -208,6 +228,7 @@ export class Oracle {
     for (const [index, code] of (reply as number[]).entries()) {
       const at = 3 + index * 6
       const [token = '', uid, slot = '', id, , expiresAt] = args.slice(at, at + 6)
+      this.#world.note(`${args[1]} ${name} ${token.slice(0, 8)} of buyer ${uid} sku ${id} slot ${slot}: ${code}`)
       if (code !== 1) continue
       const known = this.#written.get(token)
       if (known !== undefined && !known.isForgotten) continue
@@ -215,7 +236,13 @@ export class Oracle {
       if (owner !== args[1]) this.#violate(`${args[1]} granted from slot ${slot}, which ${owner ?? 'nobody'} owns`)
       if (name === 'grant-1') this.counts.grants++
       if (known !== undefined) known.isForgotten = Number(expiresAt) < now
-      else this.#written.set(token, { uid: Number(uid), skuId: Number(id), expiresAt: Number(expiresAt), isForgotten: false })
+      else
+        this.#written.set(token, {
+          uid: Number(uid),
+          skuId: Number(id),
+          expiresAt: Number(expiresAt),
+          isForgotten: false,
+        })
     }
   }
 
@@ -248,4 +275,12 @@ export class Oracle {
   #violate(what: string): void {
     this.#world.violate(what)
   }
+}
+
+/** Tokens that stand in the logs of the slots. */
+function loggedTokens(keys: Keyspace, root: string): Set<string> {
+  const tokens = new Set<string>()
+  for (const [key, log] of keys.lists)
+    if (key.startsWith(`${root}slot:`)) for (const record of log) tokens.add(record.slice(0, record.indexOf('|')))
+  return tokens
 }

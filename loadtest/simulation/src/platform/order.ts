@@ -1,11 +1,11 @@
 /** The order service but for its HTTP: intake, payments, cancel, reconciliation, refunds. */
 
 import { createMirror } from '@bigtap/catalog'
-import { Reconciler } from '@bigtap/order/reconciler'
-import { createIntake } from '@bigtap/order/order-intake'
 import { LedgerView } from '@bigtap/order/ledger-view'
 import { OrderDesk } from '@bigtap/order/order-desk'
+import { createIntake } from '@bigtap/order/order-intake'
 import { PaymentDesk } from '@bigtap/order/payment-desk'
+import { Reconciler } from '@bigtap/order/reconciler'
 import { refundRound } from '@bigtap/order/refunder'
 import { OUTCOME } from '@bigtap/protocol'
 import { CatalogStore, heartbeatLoop, Ledger, Nodes } from '@bigtap/store'
@@ -24,7 +24,10 @@ export type OrderAnswer = 'done' | 'refused' | 'unavailable'
 export interface OrderFront extends Front {
   /** Starts a payment: the provider will call back. */
   pay(orderId: string, uid: number, answer: (answer: OrderAnswer, paymentId: string) => void): void
-  callback(event: { eventId: string; paymentId: string; orderId: string; amountCents: number }, answer: (result: string | undefined) => void): void
+  callback(
+    event: { eventId: string; paymentId: string; orderId: string; amountCents: number },
+    answer: (result: string | undefined) => void,
+  ): void
   cancel(orderId: string, uid: number, answer: (answer: OrderAnswer) => void): void
 }
 
@@ -39,13 +42,21 @@ export function startOrder(site: Site, id: string): OrderFront {
   const ledger = new Ledger(store)
   const mirror = createMirror({ service: 'order', pollMs: POLL_MS }, { ...context, catalog: new CatalogStore(store) })
   const db = record.connect(process)
-  const counter = new LedgerClient({ ...LEDGER_CALLS, nodeId: id, role: 'order', address: addressOf(COUNTER_ID) }, context)
+  const counter = new LedgerClient(
+    { ...LEDGER_CALLS, nodeId: id, role: 'order', address: addressOf(COUNTER_ID) },
+    context,
+  )
   const ledgers = new LedgerView({ ledger, store, mirror })
   const desk = new OrderDesk({ db, ledgers })
   const quiet = { onAlert: () => undefined, onResult: () => undefined }
   const payments = new PaymentDesk({ db, counter, ledgers, desk, logger, now, ...quiet })
   const reconciler = new Reconciler({ db, ledgers, logger, now })
-  const intake = createIntake({ db, logger, onStored: () => undefined, onDeadLetter: () => world.violate('a dead letter') })
+  const intake = createIntake({
+    db,
+    logger,
+    onStored: () => undefined,
+    onDeadLetter: () => world.violate('a dead letter'),
+  })
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({
     ...{ id, role: 'order', state: 'ready' as const, statsAddress: '', address: addressOf(id) },
     ...{ revision: mirror.revision, digest: mirror.digest, at: now() },

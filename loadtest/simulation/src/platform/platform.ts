@@ -1,7 +1,7 @@
 /** All processes of the simulated platform, and how they are started again. */
 
-import type { SimProcess } from '../world/process.ts'
 import type { Counts } from '../scenario.ts'
+import type { SimProcess } from '../world/process.ts'
 import type { Doors } from './buyer.ts'
 import { type CartFront, startCart } from './cart.ts'
 import { startCounter } from './counter.ts'
@@ -16,6 +16,7 @@ export class Platform {
   readonly site: Site
   readonly #ids: readonly string[]
   readonly #processes = new Map<string, SimProcess>()
+  readonly #twins: SimProcess[] = []
   readonly #fronts = new Map<string, Front>()
   readonly #middles = new Map<string, { leave(): void }>()
   readonly #limiters = new Map<string, LimiterFront>()
@@ -43,6 +44,21 @@ export class Platform {
   /** Starts a process that was killed; one that is there already stays. */
   restart(id: string): void {
     if (this.#processes.get(id)?.state === 'dead') this.#start(id)
+  }
+
+  /** Starts a process beside one that is still there under the same name. */
+  startTwin(id: string): void {
+    const { world } = this.site
+    const old = this.#processes.get(id)
+    if (old !== undefined) this.#twins.push(old)
+    world.hosts.set(id, `${id}-${this.#twins.length}`)
+    world.note(`a twin of ${id} is started`)
+    this.#start(id)
+  }
+
+  /** Ends the old ones of all twins. */
+  killTwins(): void {
+    for (const old of this.#twins) old.kill()
   }
 
   /** A Middle node says that it wants to leave. */

@@ -46,15 +46,18 @@ export class RecordHost {
       get: (orderId: string) => call(() => this.orders.get(orderId)),
       listByActivity: (activityId: number, { after = '', limit = 500 } = {}) =>
         call(() => this.#sorted((row) => row.activityId === activityId && row.orderId > after).slice(0, limit)),
-      listByState: (state: string, { limit = 100 } = {}) => call(() => this.#sorted((row) => row.state === state).slice(0, limit)),
+      listByState: (state: string, { limit = 100 } = {}) =>
+        call(() => this.#sorted((row) => row.state === state).slice(0, limit)),
       countsBySku: (activityId: number) => call(() => this.countsBySku(activityId)),
       setState: (orderId: string, change: { from: readonly string[]; to: OrderRow['state']; version?: number }) =>
         call(() => this.#setState(orderId, change)),
     }
     const payments = {
-      create: (payment: Omit<PaymentRow, 'state' | 'createdAt' | 'updatedAt'>) => call(() => this.#createPayment(payment)),
+      create: (payment: Omit<PaymentRow, 'state' | 'createdAt' | 'updatedAt'>) =>
+        call(() => this.#createPayment(payment)),
       get: (paymentId: string) => call(() => this.payments.get(paymentId)),
-      listByOrder: (orderId: string) => call(() => [...this.payments.values()].filter((one) => one.orderId === orderId)),
+      listByOrder: (orderId: string) =>
+        call(() => [...this.payments.values()].filter((one) => one.orderId === orderId)),
       setState: (paymentId: string, from: readonly PaymentState[], to: PaymentState) =>
         call(() => this.#setPayment(paymentId, from, to)),
       recordEvent: (event: PaymentEventRow) => call(() => this.#recordEvent(event)),
@@ -83,7 +86,9 @@ export class RecordHost {
       own.by[state] = (own.by[state] ?? 0) + 1
       own.units[state] = (own.units[state] ?? 0) + row.quantity
     }
-    return [...counts].map(([skuId, { orders, by, units }]) => ({ skuId, orders, ...by, units }) as unknown as SkuCounts)
+    return [...counts].map(
+      ([skuId, { orders, by, units }]) => ({ skuId, orders, ...by, units }) as unknown as SkuCounts,
+    )
   }
 
   #upsert(rows: readonly OrderRow[]): number {

@@ -1,7 +1,7 @@
 /** Where the simulated platform stands: world, network, servers, and what all processes are given. */
 
 import type { ActivityDoc, SkuDoc } from '@bigtap/domain'
-import { type Logger, type Metrics, nullLogger, nullMetrics, type Clock, type Random } from '@bigtap/kernel'
+import { type Clock, type Logger, type Metrics, nullLogger, nullMetrics, type Random } from '@bigtap/kernel'
 import type { KeyRing } from '@bigtap/token'
 import type { createDialer } from '@bigtap/transport'
 import type { Omissions } from '../redis/script-call.ts'
@@ -56,7 +56,13 @@ export interface Context {
 export function contextOf({ world, hub }: Site, process: SimProcess): Context {
   const say = (level: string) => (fields: Record<string, unknown>, message: string) =>
     world.note(`${process.id} ${level}: ${message} ${JSON.stringify(fields)}`)
-  const logger: Logger = { ...nullLogger, info: say('info'), warn: say('warn'), error: say('error'), child: () => logger }
+  const logger: Logger = {
+    ...nullLogger,
+    info: say('info'),
+    warn: say('warn'),
+    error: say('error'),
+    child: () => logger,
+  }
   const { clock, random } = process
   return { clock, random, logger, metrics: nullMetrics, dial: hub.dialerOf(process) }
 }

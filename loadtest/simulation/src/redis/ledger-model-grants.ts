@@ -127,7 +127,8 @@ function readWindow(text: string | null, now: number): PaceWindow {
   const [its = newest, ...old] = (text ?? '').split(' ').filter(Boolean).map(Number)
   const passed = Math.min(PACE.bins, Math.max(0, newest - its))
   const values = [...new Array<number>(passed).fill(0), ...old]
-  let sum = (values[PACE.bins - 1] ?? 0) * (1 - (now % PACE.binMs) / PACE.binMs)
+  const [oldest, own] = [values[PACE.bins - 1] ?? 0, PACE.binMs * 1_000]
+  let sum = Math.min(oldest, own) * (1 - (now % PACE.binMs) / PACE.binMs) + Math.max(0, oldest - own)
   for (let bin = 0; bin < PACE.bins - 1; bin++) sum += values[bin] ?? 0
   return { newest: Math.max(newest, its), values, ms: sum / 1000 }
 }

@@ -41,7 +41,8 @@ export class LinkHub {
   /** What stands in the place of createDialer, for a process. */
   dialerOf(process: SimProcess): (settings: DialerSettings, parts: DialerParts) => Dialer {
     this.#follow(process)
-    return (settings, parts) => new SimDialer(settings, parts, { hub: this, process, world: this.#world }) as unknown as Dialer
+    return (settings, parts) =>
+      new SimDialer(settings, parts, { hub: this, process, world: this.#world }) as unknown as Dialer
   }
 
   /** Tries to connect; tells the dialer after a while. */

@@ -43,7 +43,10 @@ export class RedisHost {
 
   /** A connection of a process. */
   connect(process: SimProcess, commandMsMax: number): Store {
-    const connection = new Connection({ process, commandMsMax }, { world: this.#world, network: this.#network, host: this })
+    const connection = new Connection(
+      { process, commandMsMax },
+      { world: this.#world, network: this.#network, host: this },
+    )
     this.#connections.add(connection)
     process.onDeath.push(() => this.#connections.delete(connection))
     return {
@@ -175,7 +178,8 @@ class Connection {
     const generation = this.#generation
     world.deliver(process, network.delayMs() * 3, () => {
       if (generation !== this.#generation) return
-      if (!host.isUp || this.#isCut() || host.stalledUntil > world.now) world.deliver(process, RECONNECT_MS, () => this.#dial())
+      if (!host.isUp || this.#isCut() || host.stalledUntil > world.now)
+        world.deliver(process, RECONNECT_MS, () => this.#dial())
       else this.runId = host.model.runId
     })
   }

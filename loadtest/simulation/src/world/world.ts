@@ -25,11 +25,11 @@ export interface Violation {
 /** Lines of the log that a failing seed shows. */
 const LOG_LINES_MAX = 400
 
-/** Time, chance, processes, log and violations of one run. */
+/** Time, chance, log and violations of one run. */
 export class World {
   readonly random: SeededRandom
-  readonly processes = new Map<string, SimProcess>()
   readonly log: string[] = []
+  readonly hosts = new Map<string, string>()
   violation: Violation | undefined
   /** ms since the start. */
   now = 0
@@ -95,10 +95,10 @@ export class World {
     if (this.violation === undefined) this.now = Math.max(this.now, end)
   }
 
-  spawn(id: string, role: string, host = id): SimProcess {
-    const process = new SimProcess({ id, role, host }, this)
-    this.processes.set(id, process)
-    return process
+  /** Starts a process on the machine of its name, or on the one that was chosen for it. */
+  spawn(id: string, role: string): SimProcess {
+    const host = this.hosts.get(id) ?? id
+    return new SimProcess({ id, role, host }, this)
   }
 
   /** Whole numbers below n. */
