@@ -12,7 +12,8 @@ import {
 } from './gate.ts'
 
 const documents = [{ key: 'sku:1:1', body: { policy: {} } }]
-const canaries = ['limiter-1', 'middle-1']
+const names = ['limiter-1', 'middle-1']
+const canaries = names.map((nodeId) => ({ nodeId, eventLoopMs: 5 }))
 const word = (nodeId: string, more: Partial<CanaryWord> = {}): CanaryWord => ({
   ...{ nodeId, hasTaken: true, refused: [], eventLoopMs: 5 },
   ...more,
@@ -30,8 +31,12 @@ function run(...events: [number, GateEvent][]): GateCommand[] {
   })
 }
 
-const tried: GateCommand = { type: 'try', documents, canaries }
-const failed = (reason: unknown) => [tried, { type: 'undo', keys: ['sku:1:1'], canaries }, { type: 'fail', reason }]
+const tried: GateCommand = { type: 'try', documents, canaries: names }
+const failed = (reason: unknown, isSlow = false) => [
+  tried,
+  { type: 'undo', keys: ['sku:1:1'], canaries: names },
+  { type: 'fail', reason, isSlow },
+]
 
 test('documents that both canaries take, and live with for 200 ms, pass', () => {
   expect(run([100, both], [299, both])).toEqual([tried])
@@ -48,18 +53,32 @@ test('a refusal of one of the documents fails the gate, one of another document 
 test('a canary that does not ack within a second fails the gate', () => {
   const silent = words(word('limiter-1'), word('middle-1', { hasTaken: false }))
   expect(run([GATE_MS.try - 1, silent])).toEqual([tried])
-  expect(run([GATE_MS.try, silent])).toEqual(failed('middle-1 did not ack in 1000 ms'))
+  expect(run([GATE_MS.try, silent])).toEqual(failed('middle-1 did not ack in 1000 ms', true))
 })
 
 test('a canary that dies, or whose event loop stands still after the trial, fails the gate', () => {
   expect(run([100, both], [200, words(undefined, word('middle-1'))])).toEqual(failed('limiter-1 is gone'))
   const stalled = words(word('limiter-1', { eventLoopMs: 250 }), word('middle-1'))
-  expect(run([100, both], [200, stalled])).toEqual(failed('the event loop of limiter-1 stood still for 250 ms'))
+  expect(run([100, both], [200, stalled])).toEqual(failed('the event loop of limiter-1 stood still for 250 ms', true))
 })
 
 test('a node that was slow before it took the trial is not blamed for it', () => {
   const slow = words(word('limiter-1', { hasTaken: false, eventLoopMs: 400 }), word('middle-1'))
   expect(run([10, slow])).toEqual([tried])
+})
+
+test('a canary that was slow already must become much slower to be blamed', () => {
+  const slow = [{ nodeId: 'limiter-1', eventLoopMs: 300 }]
+  const end = (eventLoopMs: number) => {
+    let [state] = stepGate(IDLE, { type: 'begin', documents, canaries: slow }, 0)
+    for (const now of [10, 210]) {
+      const [next, commands] = stepGate(state, words(word('limiter-1', { eventLoopMs })), now)
+      state = next
+      if (commands.length > 0) return commands.at(-1)?.type
+    }
+    return undefined
+  }
+  expect([end(599), end(600)]).toEqual(['pass', 'fail'])
 })
 
 test('without canaries, or without documents, there is nothing to try', () => {
@@ -71,7 +90,14 @@ test('without canaries, or without documents, there is nothing to try', () => {
 })
 
 test('canaries are one linked limiter and one linked Middle node', () => {
-  const node = (id: string, role: string, more = {}) => ({ id, role, isLinked: true, isLive: true, ...more })
+  const node = (id: string, role: string, more = {}) => ({
+    id,
+    role,
+    isLinked: true,
+    isLive: true,
+    eventLoopMs: 5,
+    ...more,
+  })
   const nodes = [
     ...[node('limiter-2', 'limiter'), node('limiter-1', 'limiter'), node('cart-1', 'cart')],
     ...[
@@ -80,7 +106,10 @@ test('canaries are one linked limiter and one linked Middle node', () => {
       node('middle-3', 'middle'),
     ],
   ]
-  expect(chooseCanaries(nodes)).toEqual(['limiter-1', 'middle-3'])
+  expect(chooseCanaries(nodes)).toEqual([
+    { nodeId: 'limiter-1', eventLoopMs: 5 },
+    { nodeId: 'middle-3', eventLoopMs: 5 },
+  ])
   expect(chooseCanaries([])).toEqual([])
 })
 
@@ -99,7 +128,7 @@ test('every trial ends in one answer within its times, and what fails is undone'
         const ones = [a, b].map((one, index) => {
           if (one === undefined || one.isGone) return undefined
           const refused = one.isRefused ? [{ key: 'sku:1:1', error: 'x' }] : []
-          return word(canaries[index] ?? '', { hasTaken: one.hasTaken, eventLoopMs: one.eventLoopMs, refused })
+          return word(names[index] ?? '', { hasTaken: one.hasTaken, eventLoopMs: one.eventLoopMs, refused })
         })
         const [next, more] = stepGate(state, words(...ones), now)
         state = next

@@ -24,20 +24,28 @@ export interface CanaryWord {
   readonly eventLoopMs: number
 }
 
+/** A node that tries, and the longest delay of its event loop before, ms: what it suffered then is not the trial's fault. */
+export interface Canary {
+  readonly nodeId: string
+  readonly eventLoopMs: number
+}
+
 /** State of the gate. */
 export type GateState =
   | { readonly name: 'idle' }
   | {
       readonly name: 'trying' | 'watching'
       readonly keys: readonly string[]
-      readonly canaries: readonly string[]
+      readonly canaries: readonly Canary[]
       /** Since when it is in this state, ms of a monotonic clock. */
       readonly since: number
     }
 
+type Busy = Exclude<GateState, { name: 'idle' }>
+
 /** What happens to the gate. `canaries` are linked nodes; a `word` with an undefined canary is one that is gone. */
 export type GateEvent =
-  | { readonly type: 'begin'; readonly documents: readonly GateDocument[]; readonly canaries: readonly string[] }
+  | { readonly type: 'begin'; readonly documents: readonly GateDocument[]; readonly canaries: readonly Canary[] }
   | { readonly type: 'words'; readonly words: readonly (CanaryWord | undefined)[] }
 
 /** What is to be done. */
@@ -45,10 +53,13 @@ export type GateCommand =
   | { readonly type: 'try'; readonly documents: readonly GateDocument[]; readonly canaries: readonly string[] }
   | { readonly type: 'undo'; readonly keys: readonly string[]; readonly canaries: readonly string[] }
   | { readonly type: 'pass' }
-  | { readonly type: 'fail'; readonly reason: string }
+  /** `isSlow`: a canary was late or stood still; it may have been the machine, and is tried once more. */
+  | { readonly type: 'fail'; readonly reason: string; readonly isSlow: boolean }
 
 /** Times of the gate, ms. */
 export const GATE_MS = { try: 1_000, watch: 200, eventLoop: 250 } as const
+/** A canary whose event loop was slow before the trial must become this much slower. */
+const SLOWER = 2
 /** Roles that try documents, one node of each. */
 export const CANARY_ROLES: readonly string[] = ['limiter', 'middle']
 export const IDLE: GateState = { name: 'idle' }
@@ -59,11 +70,13 @@ export function stepGate(state: GateState, event: GateEvent, now: number): [Gate
   if (state.name === 'idle') return [state, []]
   const bad = faultOf(state, event.words)
   if (bad !== undefined) return fail(state, bad)
+  const still = standsStill(state, event.words)
+  if (still !== undefined) return fail(state, still, true)
   if (state.name === 'watching') return now - state.since >= GATE_MS.watch ? [IDLE, [{ type: 'pass' }]] : [state, []]
   if (event.words.every((word) => word?.hasTaken === true)) return [{ ...state, name: 'watching', since: now }, []]
-  const late = state.canaries.filter((_, index) => event.words[index]?.hasTaken !== true)
+  const late = state.canaries.filter((_, index) => event.words[index]?.hasTaken !== true).map(({ nodeId }) => nodeId)
   return now - state.since >= GATE_MS.try
-    ? fail(state, `${late.join(', ')} did not ack in ${GATE_MS.try} ms`)
+    ? fail(state, `${late.join(', ')} did not ack in ${GATE_MS.try} ms`, true)
     : [state, []]
 }
 
@@ -75,41 +88,61 @@ function begin(
   if (state.name !== 'idle') throw new Error(`a trial cannot begin while the gate is ${state.name}`)
   if (canaries.length === 0 || documents.length === 0) return [IDLE, [{ type: 'pass' }]]
   const keys = documents.map(({ key }) => key)
-  return [{ name: 'trying', keys, canaries, since: now }, [{ type: 'try', documents, canaries }]]
+  return [
+    { name: 'trying', keys, canaries, since: now },
+    [{ type: 'try', documents, canaries: canaries.map(({ nodeId }) => nodeId) }],
+  ]
 }
 
-function fail({ keys, canaries }: Exclude<GateState, { name: 'idle' }>, reason: string): [GateState, GateCommand[]] {
+function fail({ keys, canaries }: Busy, reason: string, isSlow = false): [GateState, GateCommand[]] {
+  const nodes = canaries.map(({ nodeId }) => nodeId)
   return [
     IDLE,
     [
-      { type: 'undo', keys, canaries },
-      { type: 'fail', reason },
+      { type: 'undo', keys, canaries: nodes },
+      { type: 'fail', reason, isSlow },
     ],
   ]
 }
 
-/** What no canary may do; a word of one that has not taken the trial yet tells nothing of it. */
-function faultOf(
-  { name, keys, canaries }: Exclude<GateState, { name: 'idle' }>,
-  words: readonly (CanaryWord | undefined)[],
-): string | undefined {
-  for (const [index, canary] of canaries.entries()) {
+/** What no canary may do. */
+function faultOf({ keys, canaries }: Busy, words: readonly (CanaryWord | undefined)[]): string | undefined {
+  for (const [index, { nodeId }] of canaries.entries()) {
     const word = words[index]
-    if (word === undefined) return `${canary} is gone`
+    if (word === undefined) return `${nodeId} is gone`
     const refusal = word.refused.find(({ key }) => keys.includes(key))
-    if (refusal !== undefined) return `${canary} refused ${refusal.key}: ${refusal.error}`
-    if (name === 'watching' && word.eventLoopMs >= GATE_MS.eventLoop)
-      return `the event loop of ${canary} stood still for ${Math.round(word.eventLoopMs)} ms`
+    if (refusal !== undefined) return `${nodeId} refused ${refusal.key}: ${refusal.error}`
+  }
+  return undefined
+}
+
+/** Looked at once the trial was taken: before, a slow event loop tells nothing of it. */
+function standsStill({ name, canaries }: Busy, words: readonly (CanaryWord | undefined)[]): string | undefined {
+  if (name !== 'watching') return undefined
+  for (const [index, { nodeId, eventLoopMs: before }] of canaries.entries()) {
+    const nowMs = words[index]?.eventLoopMs ?? 0
+    if (nowMs >= Math.max(GATE_MS.eventLoop, before * SLOWER))
+      return `the event loop of ${nodeId} stood still for ${Math.round(nowMs)} ms`
   }
   return undefined
 }
 
 /** One live, linked node of each role that tries; the first by name, so that it is known which. */
-export function chooseCanaries(
-  nodes: readonly { id: string; role: string; isLinked: boolean; isLive: boolean }[],
-): string[] {
-  return CANARY_ROLES.flatMap((role) => {
-    const able = nodes.filter((node) => node.role === role && node.isLinked && node.isLive).map(({ id }) => id)
-    return able.sort().slice(0, 1)
-  })
+export function chooseCanaries(nodes: readonly CanaryFact[]): Canary[] {
+  return CANARY_ROLES.flatMap((role) =>
+    nodes
+      .filter((node) => node.role === role && node.isLinked && node.isLive)
+      .sort((a, b) => a.id.localeCompare(b.id))
+      .slice(0, 1)
+      .map(({ id, eventLoopMs = 0 }) => ({ nodeId: id, eventLoopMs })),
+  )
+}
+
+/** What is looked at of a node. */
+export interface CanaryFact {
+  readonly id: string
+  readonly role: string
+  readonly isLinked: boolean
+  readonly isLive: boolean
+  readonly eventLoopMs: number | undefined
 }
