@@ -9,6 +9,10 @@ export class CallOnce {
   #floor = 0
   readonly #seen = new Set<number>()
 
+  get remembered(): number {
+    return this.#seen.size
+  }
+
   /** True the first time. An older epoch is never new. */
   isFirst(epoch: number, sequence: number): boolean {
     if (epoch < this.#epoch) return false
