@@ -19,7 +19,9 @@ local function readWindow(text)
   for number in string.gmatch(text or '', '%d+') do values[#values + 1] = tonumber(number) end
   if #values > 0 then its = table.remove(values, 1) end
   for _ = 1, math.min(BINS, math.max(0, newest - its)) do table.insert(values, 1, 0) end
-  local sum = (values[BINS] or 0) * (1 - (now % BIN_MS) / BIN_MS)
+  -- Of the oldest bin the part that is still in the window; what is more than its own time came at once, nobody knows when.
+  local oldest, own = values[BINS] or 0, BIN_MS * 1000
+  local sum = math.min(oldest, own) * (1 - (now % BIN_MS) / BIN_MS) + math.max(0, oldest - own)
   for index = 1, BINS - 1 do sum = sum + (values[index] or 0) end
   return math.max(newest, its), values, sum / 1000
 end
