@@ -48,7 +48,8 @@ export function createDcacenter(settings: DcacenterSettings, parts: DcacenterPar
     const moment = { now: clock.monotonic(), wall: clock.now() }
     const figures = { ...parts.readFigures(), clients: server.clients, series: history.size }
     const stats = { nodeId: settings.nodeId, role: 'dcacenter', at: moment.wall, figures, labels: {}, skus: [] }
-    memory.apply(stats, { by: 'pull', ...moment, address: `${settings.host}:${settings.port}` })
+    memory.apply(stats, { by: 'pull', ...moment })
+    memory.noteAddress(settings.nodeId, `${settings.host}:${settings.port}`)
   }
   const ticker = new Ticker({ memory, history, keyspace, publisher: server, clock, onTick: noteSelf })
   const puller = new Puller(settings, { ...parts, memory, onRound: () => ticker.onRound() })

@@ -101,6 +101,7 @@ export class Puller {
     const { nodes, memory } = this.#parts
     const listed: readonly HeardNode[] = await nodes.list()
     if (this.#isStopped) return
+    for (const { id, address } of listed) memory.noteAddress(id, address)
     const targets = targetsOf(listed, memory.limits.nodesMax)
     const wanted = new Map(targets.map((target) => [target.id, target.address]))
     for (const [id, { address, dialer }] of this.#byId) {
@@ -158,7 +159,7 @@ export class Puller {
     if (kind === KIND.stats) {
       const stats = decodeStats(body)
       if (stats.nodeId !== node.id) throw wrongNode(stats.nodeId, node.id)
-      memory.apply(stats, { by: 'pull', now: this.#lastAnswerAt, wall: clock.now(), address: node.address })
+      memory.apply(stats, { by: 'pull', now: this.#lastAnswerAt, wall: clock.now() })
     } else this.#failures.bad.inc()
     if (correlation === this.#correlation && --this.#waiting === 0) this.#onAllThere?.()
   }

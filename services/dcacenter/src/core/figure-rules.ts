@@ -33,7 +33,7 @@ const LARGEST: ReadonlySet<string> = new Set(['eventLoopMs', 'lag', 'waitMs', 'o
 const LEDGER: ReadonlySet<string> = new Set([...Object.keys(NO_FIGURES), LEDGER_AGE])
 
 /** Says nothing when summed: it is shown with its node only. */
-export const NODE_ONLY: ReadonlySet<string> = new Set(['revision', 'isLeader', 'epoch', 'slots'])
+export const NODE_ONLY: ReadonlySet<string> = new Set(['revision', 'isLeader', 'epoch'])
 
 /** The rule of a figure; a name that is not known is a gauge that is summed. */
 export function ruleOf(name: string): FigureRule {

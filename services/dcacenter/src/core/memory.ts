@@ -29,7 +29,6 @@ export interface Arrival {
   readonly by: 'pull' | 'push'
   readonly now: number
   readonly wall: number
-  readonly address?: string
 }
 
 /** A node as it is known. */
@@ -93,7 +92,6 @@ export class Memory {
     }
     const elapsedMs = elapsedOf(node, stats.at, arrival)
     node.role = stats.role
-    node.address = arrival.address ?? node.address
     node.labels = stats.labels
     // A push has waited in its list; the node's clock tells how long.
     node.heardAt = arrival.by === 'push' ? now - Math.max(0, wall - stats.at) : now
@@ -102,6 +100,12 @@ export class Memory {
     this.#applySkus(node, stats, elapsedMs)
     this.version++
     return true
+  }
+
+  /** The list of nodes says where a node is to be found. */
+  noteAddress(id: string, address: string): void {
+    const node = this.#nodes.get(id)
+    if (node !== undefined) node.address = address
   }
 
   /** Nodes that spoke within the last minute. */
