@@ -5,7 +5,6 @@ import { Documents } from '@bigtap/catalog'
 import { activityKey } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import { SeatKeeper } from '@bigtap/limiter/seats'
-import { systemClock } from '@bigtap/runtime'
 import { connectStore, Reservations, type Store } from '@bigtap/store'
 
 /** What to read. */
@@ -25,6 +24,7 @@ export interface ReaderResult {
   readonly uids: number
   readonly bytesPerUid: number
   readonly loadMs: number
+  readonly cpuMs: number
   readonly pauseMsMax: number
   readonly pauseMsP99: number
   readonly hitsPerSecond: number
@@ -51,13 +51,16 @@ async function measure(task: ReaderTask): Promise<ReaderResult> {
   const before = residentBytes()
   const pauses = monitorEventLoopDelay({ resolution: 1 })
   pauses.enable()
+  const cpu = process.cpuUsage()
   const startedAt = performance.now()
   const has = await (task.how === 'log' ? loadLog(store, task) : loadSet(store, task))
   const loadMs = performance.now() - startedAt
+  const { user, system } = process.cpuUsage(cpu)
   pauses.disable()
   return {
     uids: task.uids,
     loadMs,
+    cpuMs: (user + system) / 1_000,
     pauseMsMax: pauses.max / 1e6,
     pauseMsP99: pauses.percentile(99) / 1e6,
     bytesPerUid: (residentBytes() - before) / task.uids,
@@ -72,7 +75,7 @@ async function loadLog(store: Store, { activityId, uids }: ReaderTask): Promise<
   const activity = { id: activityId, title: 'bench', state: 'scheduled', opensAt: 1, closesAt, rule: 'unlimited' }
   const body = { ...activity, skuIds: [1], reservation: { required: true, opensAt: 1, closesAt } }
   if (catalog.apply({ key: activityKey(activityId), revision: 1, body }) !== 'applied') throw new Error('no activity')
-  const parts = { catalog, logger: nullLogger, clock: systemClock, metrics: nullMetrics }
+  const parts = { catalog, logger: nullLogger, metrics: nullMetrics }
   const keeper = new SeatKeeper({ ...parts, store: new Reservations(store) })
   keeper.start()
   while (keeper.hasSeat(activityId, 1) !== false) await sleep(5)

@@ -19,6 +19,7 @@ describe('uid set', () => {
       fc.property(fc.array(action, { maxLength: 600 }), fc.array(uid), (actions, others) => {
         const set = new UidSet({ entriesMax: 10_000 })
         const model = new Set<number>()
+        set.prefetch(Float64Array.from(others), 0, others.length)
         for (const one of actions) {
           if (one.isAdded) {
             expect(set.add(one.uid)).toBe(true)

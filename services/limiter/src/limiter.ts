@@ -76,7 +76,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const counts = new AnswerCounts(metrics)
   const asks = new AskTable({ capacity: settings.asksMax, askMsMax: settings.askMsMax })
   const gate = new Gate(mirror)
-  const seats = new SeatKeeper({ catalog: mirror, store: parts.reservations, logger, clock, metrics })
+  const seats = new SeatKeeper({ catalog: mirror, store: parts.reservations, logger, metrics })
   const pages = new ActivityPages(mirror, (activityId) => seats.countOf(activityId))
   const draw = () => random.next()
   const { links, again } = linkToMiddle(settings, { ...parts, asks, counts })

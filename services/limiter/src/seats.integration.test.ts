@@ -1,7 +1,6 @@
 import { Documents } from '@bigtap/catalog'
 import { activityKey } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
-import { systemClock } from '@bigtap/runtime'
 import { connectStore, Reservations, type ReservationsHead, type Store } from '@bigtap/store'
 import { type Engine, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -48,7 +47,7 @@ function publish(id: number, state: string): void {
 }
 
 function startKeeper(from: ReservationStore = reservations, seatsMax?: number): SeatKeeper {
-  const parts = { catalog, store: from, logger: nullLogger, clock: systemClock, metrics: nullMetrics }
+  const parts = { catalog, store: from, logger: nullLogger, metrics: nullMetrics }
   const keeper = new SeatKeeper({ ...parts, ...(seatsMax === undefined ? {} : { seatsMax }) })
   keepers.push(keeper)
   keeper.start()

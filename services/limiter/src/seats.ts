@@ -3,7 +3,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { CatalogView } from '@bigtap/catalog'
 import type { ActivityDoc } from '@bigtap/domain'
-import { type Clock, hasCode, type Logger, type Metrics } from '@bigtap/kernel'
+import { hasCode, type Logger, type Metrics } from '@bigtap/kernel'
 import { type SeatLogHead, SeatSet } from './core/seat-set.ts'
 import type { Seats } from './pipeline.ts'
 
@@ -24,7 +24,6 @@ export interface SeatKeeperParts {
   readonly catalog: CatalogView
   readonly store: ReservationStore
   readonly logger: Logger
-  readonly clock: Clock
   readonly metrics: Metrics
   readonly seatsMax?: number
 }
@@ -119,8 +118,7 @@ export class SeatKeeper implements Seats {
   }
 
   async #readOn(activityId: number): Promise<void> {
-    const { clock, logger, store } = this.#parts
-    const startedAt = clock.monotonic()
+    const { logger, store } = this.#parts
     const seats = this.#setOf(activityId)
     const { isLoaded, isOverfull } = seats
     const head = await store.head(activityId)
@@ -132,9 +130,7 @@ export class SeatKeeper implements Seats {
     }
     await this.#load(activityId, seats, head)
     if (seats.position >= head.positions) seats.follow(head, room)
-    if (!seats.isLoaded || isLoaded) return
-    const facts = { activityId, count: seats.size, ms: Math.round(clock.monotonic() - startedAt) }
-    logger.info(facts, 'reservations are loaded')
+    if (seats.isLoaded && !isLoaded) logger.info({ activityId, count: seats.size }, 'reservations are loaded')
   }
 
   /** Until the head, or until nobody follows the activity any more. */

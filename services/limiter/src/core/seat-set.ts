@@ -1,5 +1,7 @@
 import { UidSet } from '@bigtap/kernel'
 
+const PREFETCHED = 64
+
 /** Where the log of an activity's reservations stands; the store's ReservationsHead is one. */
 export interface SeatLogHead {
   readonly logId: string
@@ -90,6 +92,7 @@ export class SeatSet {
   /** Takes entries of the log in, in order; a negative one is a seat that was taken back. */
   apply(entries: Float64Array, from: number, to: number): void {
     for (let index = from; index < to; index++) {
+      if ((index - from) % PREFETCHED === 0) this.#uids.prefetch(entries, index, Math.min(index + PREFETCHED, to))
       const entry = entries[index] ?? 0
       if (entry < 0) this.#uids.delete(-entry)
       else if (!this.#uids.add(entry)) this.#isOverfull = true
