@@ -31,8 +31,8 @@ export const RESERVATIONS_MAX = 20_000_000
 /** Entries of one page of the log: 64 KiB. As in scripts/seats.lua. */
 export const RESERVATIONS_PAGE = 8_192
 
-/** Uids in one call, which takes Redis about 2 ms. */
-const CALL_UIDS_MAX = 1_024
+/** Uids in one call, which takes Redis' one thread about 1 ms. */
+const CALL_UIDS_MAX = 256
 /** Calls or pages on the way at a time. */
 const AHEAD = 4
 const ENTRY_BYTES = 8
@@ -176,6 +176,7 @@ export class Reservations {
 
   async #readHead(activityId: number): Promise<ReservationsHead> {
     const { redis, runId } = this.#store
+    if (runId === undefined) throw new CodedError({ code: 'STORE_UNAVAILABLE', message: 'redis is not connected' })
     const values = await redis.hmget(headKey(activityId), 'generation', 'positions', 'count', 'bornAt')
     const [generation, positions, count, bornAt] = values
     const logId = `${runId}:${bornAt ?? ''}:${generation ?? 1}`
