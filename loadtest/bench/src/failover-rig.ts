@@ -11,7 +11,7 @@ import { AdminClient } from '@bigtap/local/admin'
 import { parseArgs } from '@bigtap/local/args'
 import { type Platform, startPlatform } from '@bigtap/local/platform'
 import { type ProcessSpec, portsOf, processesOf } from '@bigtap/local/topology'
-import { CatalogStore, connectStore, type Store } from '@bigtap/store'
+import { CatalogStore, connectStore, Nodes, type Store } from '@bigtap/store'
 import { createKeyRing, issueSession, issueTicket, type KeyRing } from '@bigtap/token'
 
 const PORT_BASE = 19_000
@@ -19,6 +19,8 @@ const SUPERVISED = 2
 const OPENS_IN_MS = 4_000
 const WAIT_MS_MAX = 30_000
 const STOCK = 50_000
+/** A node is dead after 1.5 s of silence, and the table follows within a look. */
+const UNSEEN_MS = 2_000
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
 /** A running platform with a sale that is open, and the node that is to be lost. */
@@ -28,6 +30,7 @@ export class FailoverRig {
   readonly #spec: ProcessSpec
   readonly #store: Store
   readonly #catalog: CatalogStore
+  readonly #nodes: Nodes
   readonly #ring: KeyRing
   #child: ChildProcess | undefined
   #activityId = 0
@@ -40,6 +43,7 @@ export class FailoverRig {
     this.victim = spec.name
     this.#store = connectStore({ url: redisUrl(platform), commandMsMax: 2_000 }, { logger: nullLogger })
     this.#catalog = new CatalogStore(this.#store)
+    this.#nodes = new Nodes(this.#store)
     this.#ring = createKeyRing({ current: platform.secrets.token })
   }
 
@@ -49,7 +53,7 @@ export class FailoverRig {
     return pid
   }
 
-  /** Starts the node; resolves when it owns its share of the slots and a buyer of it was granted. */
+  /** Starts the node; resolves when it owns its share of the slots. */
   async join(): Promise<void> {
     const log = openSync(join(this.#platform.logDir, `${this.victim}.log`), 'a')
     const { env, entry } = this.#spec
@@ -62,15 +66,13 @@ export class FailoverRig {
     await this.settled()
   }
 
-  /** Waits until the node owns its share and serves it. */
+  /** Waits until the node has been ready and has owned its share for longer than a silence lasts that nobody has seen yet. */
   async settled(): Promise<void> {
+    let since = performance.now()
     await until('the share of the node', async () => {
-      const { nodes, owners } = await this.#table()
-      const index = nodes.findIndex(({ id }) => id === this.victim)
-      return index >= 0 && owners.filter((owner) => owner === index).length > 300
+      if (!(await this.#hasShare())) since = performance.now()
+      return performance.now() - since > UNSEEN_MS
     })
-    const isMine = await this.isVictims()
-    await until('a grant by the node', async () => (await this.buy(this.nextUid(isMine))) !== undefined)
   }
 
   /** Is this buyer the node's, by the table of now? */
@@ -82,9 +84,8 @@ export class FailoverRig {
 
   /** The next buyer that nobody has seen. */
   nextUid(isPicked: (uid: number) => boolean): number {
-    do this.#uid++
-    while (!isPicked(this.#uid))
-    return this.#uid
+    for (let tries = 0; tries < 10_000; tries++) if (isPicked(++this.#uid)) return this.#uid
+    throw new Error('the node owns no slot')
   }
 
   /** One ask at one of the limiters: the token, or undefined for any other answer. */
@@ -125,6 +126,13 @@ export class FailoverRig {
     await this.gone()
     await this.#store.close()
     await this.#platform.stop()
+  }
+
+  async #hasShare(): Promise<boolean> {
+    const [{ nodes, owners }, heard] = [await this.#table(), await this.#nodes.list()]
+    const index = nodes.findIndex(({ id }) => id === this.victim)
+    const isReady = heard.some(({ id, state, ageMs }) => id === this.victim && state === 'ready' && ageMs < UNSEEN_MS)
+    return isReady && owners.filter((owner) => owner === index).length > 300
   }
 
   async #table(): Promise<SlotTableDoc> {

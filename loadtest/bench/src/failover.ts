@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type FailoverRig, startRig, until } from './failover-rig.ts'
 import type { BenchResult } from './result.ts'
 
-const RUNS = 3
+const RUNS = 5
 const ASK_EVERY_MS = 10
 /** A node that stood still goes on after this long, with everything that it believed. */
 const STANDS_MS = 5_000
@@ -59,7 +59,6 @@ async function stopped(rig: FailoverRig, tokens: Map<number, string>): Promise<n
   const ms = await lose(rig, tokens, () => void process.kill(rig.pid, 'SIGSTOP'))
   await sleep(STANDS_MS - (performance.now() - stoppedAt))
   process.kill(rig.pid, 'SIGCONT')
-  await sleep(1_000) // its last table says that it owns everything it had
   await rig.settled()
   return ms
 }
