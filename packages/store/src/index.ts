@@ -70,6 +70,7 @@ export {
   PressureBoard,
   type PressureReport,
 } from './pressure-board.ts'
+export { createPressureReport, type PressureSettings, pressureWork, WaitMeter } from './pressure-report.ts'
 export { PUSHES_MAX, type PushedStats, PushList, type TakenPushes } from './push-list.ts'
 export {
   RESERVATIONS_MAX,

@@ -10,7 +10,7 @@
 
 import { CodedError } from '@bigtap/kernel'
 import { type LedgerCall, OUTCOME, type Outcome, VERB } from '@bigtap/protocol'
-import { LEDGER_BATCH_MAX, type Ledger, type LedgerReply } from '@bigtap/store'
+import { LEDGER_BATCH_MAX, type Ledger, type LedgerReply, WaitMeter } from '@bigtap/store'
 import { faultOf, type Gathered, groupKey } from './core/gather.ts'
 
 /** Takes the answer to a call; `order` where there is one. */
@@ -23,11 +23,14 @@ export interface GathererParts {
   readonly isShut?: (activityId: number) => boolean
   readonly onReply: (activityId: number, reply: LedgerReply) => void
   readonly onFault: (activityId: number, error: unknown) => void
+  /** Monotonic ms, to measure how long calls wait; nothing is measured without. */
+  readonly monotonic?: () => number
 }
 
 interface Waiting {
   readonly call: LedgerCall
   readonly answer: Answer
+  readonly since: number
 }
 
 /** Batches for the ledger; bounded by `waitingMax` calls in all. */
@@ -36,6 +39,7 @@ export class CallGatherer {
   readonly #parts: GathererParts
   readonly #groups = new Map<number, Gathered<Waiting>>()
   readonly #running = new Set<number>()
+  readonly #waits = new WaitMeter()
   #waiting = 0
   #refused = 0
 
@@ -50,6 +54,14 @@ export class CallGatherer {
 
   get refused(): number {
     return this.#refused
+  }
+
+  /** How long calls waited for their script since the last look, or how long the oldest waits now where that is more; ms. */
+  takeWaitMs(): number {
+    const now = this.#now()
+    let waitMs = this.#waits.take()
+    for (const { items } of this.#groups.values()) waitMs = Math.max(waitMs, now - (items[0]?.since ?? now))
+    return waitMs
   }
 
   /** Takes a call; every call is answered once. */
@@ -73,12 +85,16 @@ export class CallGatherer {
       group = { activityId: call.activityId, verb: call.verb, items: [] }
       this.#groups.set(key, group)
     }
-    group.items.push({ call, answer })
+    group.items.push({ call, answer, since: this.#now() })
     this.#waiting++
     if (!this.#running.has(key)) {
       this.#running.add(key)
       setImmediate(() => void this.#run(key, group))
     }
+  }
+
+  #now(): number {
+    return this.#parts.monotonic?.() ?? 0
   }
 
   async #run(key: number, group: Gathered<Waiting>): Promise<void> {
@@ -90,6 +106,8 @@ export class CallGatherer {
   async #runBatch({ activityId, verb }: Gathered<Waiting>, batch: readonly Waiting[]): Promise<void> {
     const { ledger, onReply, onFault } = this.#parts
     const orderIds = () => batch.map(({ call }) => call.orderId)
+    const now = this.#now()
+    for (const { since } of batch) this.#waits.add(now - since)
     try {
       const replies = await (verb === VERB.reserve
         ? ledger.reserve(

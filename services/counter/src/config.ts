@@ -17,6 +17,10 @@ export const settings = defineSettings({
     doc: 'ledger calls that wait; beyond: unavailable',
   }),
   recentMax: setting.int('BIGTAP_COUNTER_RECENT_MAX', { default: 65_536, doc: 'orders remembered for a rebuild' }),
+  targetMs: setting.durationMs('BIGTAP_COUNTER_WAIT_MS_TARGET', {
+    default: 50,
+    doc: 'ledger calls that wait longer lower the pace of the sales, ms',
+  }),
   sweepMs: setting.durationMs('BIGTAP_COUNTER_SWEEP_MS', {
     default: 100,
     doc: 'how often what ran out is given back, ms',

@@ -5,7 +5,7 @@ import { createDb } from '@bigtap/db'
 import { isLayerShut } from '@bigtap/domain'
 import { openEventLog } from '@bigtap/eventlog'
 import { createWorker, runService, watchProcess } from '@bigtap/runtime'
-import { connectStore, createFigurePush, Ledger, NameLease, PUSH_EVERY_MS } from '@bigtap/store'
+import { connectStore, createFigurePush, Ledger, NameLease, PUSH_EVERY_MS, pressureWork } from '@bigtap/store'
 import { createServer } from '@bigtap/transport'
 import { CallGatherer } from './call-gatherer.ts'
 import { settings as spec } from './config.ts'
@@ -38,6 +38,7 @@ await runService('counter', spec, (context) => {
   const gatherer = new CallGatherer(settings, {
     ledger,
     isShut: (activityId) => isLayerShut(mirror.activity(activityId), 'counter'),
+    monotonic: () => clock.monotonic(),
     onReply: (activityId, { order }) => order && recent.add(activityId, order),
     onFault: (activityId, error) => logger.debug({ activityId, error }, 'a batch had no answer'),
   })
@@ -61,12 +62,14 @@ await runService('counter', spec, (context) => {
   const push = { ...settings, role: 'counter', store, clock, catalog: mirror, readProcess: watchProcess(), readOwn }
   page('/debug/rebuilds', () => rebuilder.history)
   const verify = { name: 'verifier', everyMs: settings.verifyMs, work: () => rebuilder.round() }
+  const waits = { ...settings, role: 'counter', readWaitMs: () => gatherer.takeWaitMs() }
   return [
     { name: 'redis', start: () => store.waitUntilReady(CONNECT_MS_MAX), stop: () => store.close() },
     { name: 'database', stop: () => db.close() },
     { name: 'event log', stop: () => eventLog.close() },
     ...front.parts,
     createWorker(verify, logger),
+    createWorker(pressureWork(store, waits), logger),
     createWorker({ name: 'figures', everyMs: PUSH_EVERY_MS, work: createFigurePush(push) }, logger),
     { name: 'sweeper', start: () => sweep.start(), stop: () => sweep.stop() },
     { name: 'relay', start: () => carry.start(), stop: () => carry.stop() },

@@ -20,6 +20,10 @@ export const settings = defineSettings({
   }),
   callsMax: setting.int('BIGTAP_ORDER_CALLS_MAX', { default: 4_096, doc: 'ledger calls in flight; then 503' }),
   redisMsMax: setting.durationMs('BIGTAP_REDIS_MS_MAX', { default: 100, doc: 'longest wait for Redis, ms' }),
+  targetMs: setting.durationMs('BIGTAP_ORDER_AGE_MS_TARGET', {
+    default: 10_000,
+    doc: 'order events that are stored later than this lower the pace of the sales, ms',
+  }),
   batchMax: setting.int('BIGTAP_ORDER_BATCH_MAX', { default: 500, doc: 'events stored in one batch' }),
   reconcileMs: setting.durationMs('BIGTAP_ORDER_RECONCILE_MS', {
     default: 10_000,

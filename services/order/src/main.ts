@@ -5,9 +5,10 @@ import { createFront } from '@bigtap/catalog'
 import { createDb, migrate } from '@bigtap/db'
 import { openEventLog } from '@bigtap/eventlog'
 import { createWorker, runService, watchProcess } from '@bigtap/runtime'
-import { connectStore, createFigurePush, Ledger, PUSH_EVERY_MS } from '@bigtap/store'
+import { connectStore, createFigurePush, Ledger, PUSH_EVERY_MS, pressureWork } from '@bigtap/store'
 import { LedgerClient } from '@bigtap/transport'
 import { settings as spec } from './config.ts'
+import { IntakeAge } from './intake-age.ts'
 import { declareMetrics } from './metrics.ts'
 import { createIntake } from './order-intake.ts'
 import { createOrderService } from './order-service.ts'
@@ -42,7 +43,8 @@ await runService('order', spec, (context) => {
     stored += count
     counts.stored.inc(count)
   }
-  const intake = createIntake({ db, logger, onStored, onDeadLetter: () => counts.deadLetters.inc() })
+  const age = new IntakeAge(clock)
+  const intake = createIntake({ db, logger, onStored, onDeadLetter: () => counts.deadLetters.inc(), age })
   const open = async () => {
     await migrate(databaseUrl)
     await consumer.run(intake)
@@ -54,6 +56,7 @@ await runService('order', spec, (context) => {
   }
   const readOwn = () => ({ figures: { lag, stored, differences: reconciler.last.differences.length } })
   const push = { ...settings, role: 'order', store, clock, catalog: mirror, readProcess: watchProcess(), readOwn }
+  const waits = { ...settings, role: 'order', readWaitMs: () => age.takeMs() }
   page('/debug/reconciliation', () => reconciler.last)
   page('/debug/dead-letters', async () =>
     (await db.deadLetters.list({ limit: 50 })).map(({ value, key, ...letter }) => ({ ...letter, bytes: value.length })),
@@ -66,6 +69,7 @@ await runService('order', spec, (context) => {
     { name: 'event log', stop: () => log.close(), limits: { batchMax } },
     { ...createOpener({ open, logger }), name: 'record' },
     worker('lag', LAG_MS, readLag),
+    createWorker(pressureWork(store, waits), logger),
     worker('figures', PUSH_EVERY_MS, createFigurePush(push)),
     worker('reconciler', settings.reconcileMs, () => reconciler.round()),
     worker('refunds', settings.refundMs, () => refundRound(db, { now: clock.now(), afterMs: refundAfterMs })),

@@ -5,6 +5,7 @@ import { isOrderId } from '@bigtap/domain'
 import type { RecordBatch, StoredRecord } from '@bigtap/eventlog'
 import { CodedError, hasCode, type Logger } from '@bigtap/kernel'
 import { decodeOrderEvent, type OrderEvent } from '@bigtap/protocol'
+import type { IntakeAge } from './intake-age.ts'
 import { rowOfEvent, rowsOf } from './order-rows.ts'
 
 /** What the intake works with. */
@@ -12,6 +13,8 @@ export interface IntakeParts {
   readonly db: Pick<Db, 'orders' | 'deadLetters'>
   readonly logger: Logger
   readonly onStored: (count: number) => void
+  /** Is told the oldest event of a batch before it is stored, and when it is. */
+  readonly age?: IntakeAge
   readonly onDeadLetter: () => void
 }
 
@@ -37,6 +40,7 @@ export function createIntake(parts: IntakeParts): (batch: RecordBatch) => Promis
       else heard.push({ record, event })
     }
     if (heard.length === 0) return
+    parts.age?.onHeard(Math.min(...heard.map(({ event }) => event.at)))
     try {
       onStored(await db.orders.upsertMany(rowsOf(heard.map(({ event }) => event))))
     } catch (error) {
@@ -44,6 +48,7 @@ export function createIntake(parts: IntakeParts): (batch: RecordBatch) => Promis
       logger.warn({ error, rows: heard.length }, 'a batch was refused, its rows are tried one by one')
       for (const one of heard) await storeAlone(parts, batch, one)
     }
+    parts.age?.onDone()
   }
 }
 
