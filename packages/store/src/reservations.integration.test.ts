@@ -1,5 +1,5 @@
 import { nullLogger } from '@bigtap/kernel'
-import { type Engine, SeededRandom, startRedis } from '@bigtap/testkit'
+import { type Engine, SeededRandom, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connectStore, type Store } from './connection.ts'
 import { RESERVATIONS_PAGE, Reservations, type ReservationsHead } from './reservations.ts'
@@ -64,6 +64,19 @@ describe('reserving', () => {
     const read = await readAll()
     expect(read).toHaveLength(known.size)
     expect(new Set(read)).toEqual(known)
+  })
+
+  test('an import whose process dies in between is repeated, and everybody has one seat', async () => {
+    const dying = connectStore({ url: redis.url, commandMsMax: 5_000 }, { logger: nullLogger })
+    await dying.waitUntilReady(5_000)
+    const cut = new Reservations(dying).importMany(1, range(1, 60_000)).catch(() => 'cut off')
+    await waitFor('the first of them', () => seats.count(1))
+    await dying.close()
+
+    expect(await cut).toBe('cut off')
+    const [before, added] = [await seats.count(1), await seats.importMany(1, range(1, 60_000))]
+    expect(before + added).toBe(60_000)
+    expect((await readAll()).toSorted((a, b) => a - b)).toEqual(range(1, 60_000))
   })
 
   test('what is no uid is refused before it is written', async () => {
