@@ -22,8 +22,11 @@ export interface TickerParts {
   onTick(): void
 }
 
-/** A round of pulls makes a tick, unless there was one just before, ms. */
-const TICK_MS_MIN = 900
+/**
+ * A round of pulls makes a tick, unless there was one just before, ms. Half a second: a round that ended late must not move
+ * the ticks away from the ends of the rounds, where the figures are newest.
+ */
+const TICK_MS_MIN = 500
 /** Without a round there is a tick all the same, ms. */
 const TICK_MS_MAX = 1_050
 /** How often to look whether one is due, ms. */
