@@ -23,6 +23,7 @@ const ALLOWED: Record<string, readonly string[]> = {
 const SOLE_IMPORTERS: Record<string, readonly string[]> = {
   ioredis: ['packages/store/', 'packages/eventlog/', 'loadtest/bench/'],
   kafkajs: ['packages/eventlog/'],
+  '@bufbuild/cel': ['services/master/'],
   '@prisma/client': ['packages/db/'],
   pg: ['packages/db/'],
   fastify: ['packages/http/', 'services/master/', 'services/order/', 'services/cart/'],
