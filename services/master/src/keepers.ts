@@ -5,7 +5,7 @@ import type { Clock, Logger, Metrics } from '@bigtap/kernel'
 import type { Store } from '@bigtap/store'
 import { type Book, moveTo, type Sale, stageTo } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
-import { type ActCommand, type ActSettings, actTick, type SaleFact } from './core/act-keeper.ts'
+import { type ActCommand, type ActSettings, actTick, type NodeFact, type SaleFact } from './core/act-keeper.ts'
 import type { Alarms } from './core/alarms.ts'
 import type { PublishedChange } from './core/command-log.ts'
 import { nextStatus } from './core/status-keeper.ts'
@@ -35,6 +35,8 @@ export const LOOP_MS = { act: 50, nodes: 200, status: 50, pressure: 100, catalog
 const ALARM_EVERY_MS = 5_000
 /** Documents whose revision the nodes must have. */
 const DEFINITION = /^(activity|sku):/
+const NEEDS_NODES: readonly ActivityState[] = ['preloading', 'armed', 'open']
+const LAYER_ROLES = ['limiter', 'middle', 'cart', 'counter']
 const SELLING: readonly ActivityState[] = ['armed', 'open', 'paused']
 
 /** The rounds; each rejects when what it needs is away, and goes on from there the next time. */
@@ -66,7 +68,9 @@ export class Keepers {
     // After a restart nobody is armed before it is known who is there.
     if (!watch.hasRead && store.ready()) await watch.read()
     const sales = [...book.sales.values()].map(factOf)
-    const commands = actTick(clock.now(), { sales, nodes: watch.list() }, this.#settings)
+    const nodes = watch.list()
+    this.#sayWhoLacks(nodes)
+    const commands = actTick(clock.now(), { sales, nodes }, this.#settings)
     for (const command of commands) this.#obey(command)
     if (store.ready()) await publisher.flush()
   }
@@ -92,6 +96,17 @@ export class Keepers {
       const sale = book.get(id)
       const isPending = publisher.isPending(activityKey(id)) || publisher.isPending(`sku:${id}:`)
       if (sale !== undefined && !isPending) sale.revision = Math.max(sale.revision, revision)
+    }
+  }
+
+  /** A sale without a single node of a layer: nobody is late, and nobody sells. */
+  #sayWhoLacks(nodes: readonly NodeFact[]): void {
+    const { alarms, book, clock } = this.#parts
+    const isNeeded = book.in(NEEDS_NODES).length > 0
+    for (const role of LAYER_ROLES) {
+      const lacks = isNeeded && !nodes.some((node) => node.isLive && node.role === role)
+      const message = `there is no live ${role}, and a sale needs one`
+      alarms.set(lacks, { key: `nobody:${role}`, severity: 'critical', message }, clock.now())
     }
   }
 

@@ -81,19 +81,18 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
   let reign: Reign | undefined
   let ending: Promise<void> = Promise.resolve()
   const onWon = (reigning: Reigning) => {
-    const next = createReign(
-      settings,
-      { ...parts, sessions, warehouse, mayAct: () => seat.epoch() === reigning.epoch, onOver },
-      reigning,
-    )
+    // A reign that is over already must not end the one after it.
+    const onOver = (reason: string, above?: number) => void (reign === next && seat.resign(reason, above))
+    const mayAct = () => seat.epoch() === reigning.epoch
+    const next: Reign = createReign(settings, { ...parts, sessions, warehouse, mayAct, onOver }, reigning)
     reign = next
     void ending.then(() => next.start()) // the reign before has let go of everything
   }
-  const onOver = (reason: string, above?: number) => void seat.resign(reason, above)
   const onLost = () => {
     const over = reign
     reign = undefined
-    ending = Promise.all([ending, over?.stop()]).then(() => undefined)
+    const isNotClean = (error: unknown) => logger.warn({ error }, 'a reign did not end cleanly')
+    ending = Promise.all([ending, over?.stop().catch(isNotClean)]).then(() => undefined)
   }
   const address = () => `${settings.address || settings.host}:${server.port()}`
   const seat = new LeaderSeat({ nodeId: settings.nodeId, address }, { ...parts, onWon, onLost })

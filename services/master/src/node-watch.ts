@@ -14,6 +14,7 @@ export interface SeenNode extends HeardNode {
   /** Last command of this leader that it has taken; undefined without a link, as the next two. */
   readonly ackedSequence: number | undefined
   readonly clockOffsetMs: number | undefined
+  readonly clockErrorMs: number | undefined
   readonly eventLoopMs: number | undefined
   readonly refused: number
 }
@@ -77,7 +78,8 @@ export class NodeWatch {
         ...node,
         ...(isNewer ? { revision: ack.revision, digest: ack.digest } : {}),
         ...{ ageMs, isLive: ack !== undefined || ageMs < NODE_SILENT_MS, isLinked: ack !== undefined },
-        ...{ ackedSequence: ack?.upTo, clockOffsetMs: ack?.clockOffsetMs, eventLoopMs: ack?.eventLoopMs },
+        ...{ ackedSequence: ack?.upTo, clockOffsetMs: ack?.clockOffsetMs },
+        ...{ clockErrorMs: ack?.clockErrorMs, eventLoopMs: ack?.eventLoopMs },
         refused: ack?.refused.length ?? 0,
       }
     })

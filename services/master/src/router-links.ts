@@ -111,8 +111,9 @@ export class RouterLinks {
     }
   }
 
-  #onReport(router: string, { clockOffsetMs }: Link, body: Uint8Array): void {
-    this.acks.onReport(decodeAckReport(body).nodes, { router, clockOffsetMs, now: this.#parts.clock.monotonic() })
+  #onReport(router: string, { clockOffsetMs, roundTripMs }: Link, body: Uint8Array): void {
+    const from = { router, clockOffsetMs, roundTripMs, now: this.#parts.clock.monotonic() }
+    this.acks.onReport(decodeAckReport(body).nodes, from)
     for (const listener of this.#listeners) listener()
   }
 

@@ -30,7 +30,7 @@ function viewOf(figures: Figures, guard: string | undefined, isReady = true): Sa
   const beat: SeenNode = {
     ...{ id: 'middle-1', role: 'middle', state: 'ready', address: 'x:1', statsAddress: '' },
     ...{ revision: 1, digest: '', at: clock.now() - 300, ageMs: 300, isLive: true, isLinked: false, refused: 0 },
-    ...{ ackedSequence: undefined, clockOffsetMs: undefined, eventLoopMs: undefined },
+    ...{ ackedSequence: undefined, clockOffsetMs: undefined, clockErrorMs: undefined, eventLoopMs: undefined },
   }
   return new SaleView({
     ...{ book, clock, ledger: ledger as unknown as Ledger, nodes: () => [beat] },

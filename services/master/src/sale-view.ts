@@ -43,7 +43,7 @@ export interface SkuView extends Figures {
 }
 
 /** An activity in the live picture. */
-export interface ActivityView extends Pick<ActivityDoc, 'id' | 'title' | 'state' | 'opensAt' | 'closesAt'> {
+export interface ActivityView extends Pick<ActivityDoc, 'id' | 'title' | 'state' | 'stage' | 'opensAt' | 'closesAt'> {
   readonly ledger: LedgerState
   readonly revision: number
   readonly waitingFor: readonly string[]
@@ -123,7 +123,7 @@ export class SaleView {
   }
 
   async #activity(sale: Sale, isRedisReady: boolean): Promise<ActivityView> {
-    const { id, title, state, opensAt, closesAt } = sale.activity
+    const { id, title, state, stage, opensAt, closesAt } = sale.activity
     const ledger = isRedisReady ? await this.#ledgerState(id) : 'rebuilding'
     const figures = isRedisReady ? await onRedis(() => this.#parts.ledger.figures(id)) : new Map<number, Figures>()
     const skus = [...sale.skus.values()].map((sku) => {
@@ -132,7 +132,18 @@ export class SaleView {
       const skuState = skuStateOf(state, sku.paused, () => stateByFigures(found, sku.policy))
       return { ...found, id: sku.id, title: sku.title, state: skuState, pacePerSecond }
     })
-    return { id, title, state, opensAt, closesAt, ledger, revision: sale.revision, waitingFor: sale.waitingFor, skus }
+    return {
+      id,
+      title,
+      state,
+      stage,
+      opensAt,
+      closesAt,
+      ledger,
+      revision: sale.revision,
+      waitingFor: sale.waitingFor,
+      skus,
+    }
   }
 
   async #ledgerState(activityId: number): Promise<LedgerState> {

@@ -13,20 +13,26 @@ export interface AckView {
   readonly digest: string
   readonly eventLoopMs: number
   readonly refused: readonly RefusedCommand[]
-  /** The node's clock minus ours, ms. */
+  /** The node's clock minus ours, ms, and how far that may be wrong: half of both round trips. */
   readonly clockOffsetMs: number
+  readonly clockErrorMs: number
+  /** When the clock was looked at, and when the node was heard; ours. */
+  readonly lookedAt: number
   readonly at: number
 }
 
-/** A router's report: its clock minus ours, ms, and our time. */
+/** A router's report: its clock minus ours and the round trip to it, ms, and our time. */
 export interface ReportFrom {
   readonly router: string
   readonly clockOffsetMs: number
+  readonly roundTripMs: number
   readonly now: number
 }
 
 /** Nodes that are known; one more is not taken. */
 export const ACK_NODES_MAX = 4_096
+/** A look at a clock over a quick round trip is better than a newer one over a slow one, for this long. */
+const LOOK_KEPT_MS = 5_000
 
 /** The acks of one epoch. A node is forgotten when no router has a link to it. */
 export class NodeAcks {
@@ -55,7 +61,7 @@ export class NodeAcks {
     return view !== undefined && view.epoch === epoch && (view.upTo >= sequence || view.ahead.includes(sequence))
   }
 
-  #take(node: NodeAck, { router, clockOffsetMs, now }: ReportFrom): void {
+  #take(node: NodeAck, { router, clockOffsetMs, roundTripMs, now }: ReportFrom): void {
     if (node.isGone) {
       this.#leave(node.nodeId, router)
       return
@@ -64,8 +70,9 @@ export class NodeAcks {
     if (known === undefined && this.#nodes.size >= ACK_NODES_MAX) return
     const routers = known?.routers ?? new Set()
     routers.add(router)
-    const { isGone: _isGone, roundTripMs: _roundTripMs, ...ack } = node
-    const view = { ...ack, clockOffsetMs: node.clockOffsetMs + clockOffsetMs, at: now }
+    const { isGone: _isGone, roundTripMs: nodeTripMs, ...ack } = node
+    const clockErrorMs = (nodeTripMs + roundTripMs) / 2
+    const view = { ...ack, clockOffsetMs: node.clockOffsetMs + clockOffsetMs, clockErrorMs, lookedAt: now, at: now }
     this.#nodes.set(node.nodeId, { view: newest(known?.view, view), routers })
   }
 
@@ -75,9 +82,12 @@ export class NodeAcks {
   }
 }
 
-/** Two routers tell of one node in any order: what was applied stays applied. */
+/** Two routers tell of one node in any order: what was applied stays applied, and so does the better look at its clock. */
 function newest(known: AckView | undefined, next: AckView): AckView {
   if (known === undefined || next.epoch > known.epoch) return next
   const isBehind = next.epoch < known.epoch || next.revision < known.revision || next.upTo < known.upTo
-  return isBehind ? { ...known, eventLoopMs: next.eventLoopMs, clockOffsetMs: next.clockOffsetMs, at: next.at } : next
+  const isWorseLook = next.clockErrorMs > known.clockErrorMs && next.at - known.lookedAt < LOOK_KEPT_MS
+  const { clockOffsetMs, clockErrorMs, lookedAt } = isWorseLook ? known : next
+  const clock = { clockOffsetMs, clockErrorMs, lookedAt }
+  return { ...(isBehind ? known : next), eventLoopMs: next.eventLoopMs, at: next.at, ...clock }
 }

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { type HealthFact, NodeHealth } from './node-health.ts'
 
 const node = (more: Partial<HealthFact> = {}): HealthFact => ({
-  ...{ id: 'limiter-1', role: 'limiter', isLive: true, revision: 5, digest: 'aa', clockOffsetMs: 3 },
+  ...{ id: 'limiter-1', role: 'limiter', isLive: true, revision: 5, digest: 'aa' },
+  ...{ clockOffsetMs: 3, clockErrorMs: 0 },
   ...more,
 })
 const head = { revision: 5, digest: 'aa' }
@@ -19,6 +20,7 @@ test('a clock that is off by more than 50 ms raises an alarm', () => {
   expect(firing(health, 0, node({ clockOffsetMs: -51 }))).toEqual(['clock:limiter-1'])
   expect(firing(health, 1, node({ clockOffsetMs: 50 }))).toEqual([])
   expect(firing(health, 2, node({ clockOffsetMs: undefined }))).toEqual([])
+  expect(firing(health, 3, node({ clockOffsetMs: 90, clockErrorMs: 45 }))).toEqual([])
 })
 
 test('a digest that differs for more than a second raises an alarm', () => {

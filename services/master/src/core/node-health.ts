@@ -10,6 +10,8 @@ export interface HealthFact {
   readonly revision: number
   readonly digest: string
   readonly clockOffsetMs: number | undefined
+  /** How far the measurement may be wrong. */
+  readonly clockErrorMs: number | undefined
 }
 
 /** A fact of the register: the alarm, and whether it fires. */
@@ -50,8 +52,8 @@ export class NodeHealth {
   }
 
   #findingsOf(node: HealthFact, now: number): Finding[] {
-    const { id, role, clockOffsetMs = 0, revision, digest } = node
-    const isOff = Math.abs(clockOffsetMs) > CLOCK_OFF_MS
+    const { id, role, clockOffsetMs = 0, clockErrorMs = 0, revision, digest } = node
+    const isOff = Math.abs(clockOffsetMs) - clockErrorMs > CLOCK_OFF_MS // a slow round trip tells little
     const due = this.#heads.findLast(({ since }) => now - since >= LAG_MS)?.revision ?? 0
     const lacks = this.#differs(node, now)
     return [
