@@ -126,6 +126,7 @@ describe.skipIf(redisCli === undefined)('redis-cli', () => {
     for (const key of ['totals', 'nodes', 'node:limiter-1', 'node:middle-1', 'sku:1:2', 'activity:1'])
       expect(keys).toContain(key)
     expect(await cli('KEYS', 'sku:*')).toBe('sku:1:2')
+    expect(await cli('--scan', '--pattern', 'node:*')).toContain('node:middle-1')
   })
 
   test('HGETALL totals sums over the nodes that answer', async () => {
@@ -134,6 +135,7 @@ describe.skipIf(redisCli === undefined)('redis-cli', () => {
     expect(totals.get('connections')).toBe('5')
     expect(Object.fromEntries(totals)).toMatchObject({ free: '6', held: '3', sold: '1', granted: '4', asks: '100' })
     expect(Number(totals.get('ageMs'))).toBeLessThan(60_000)
+    expect(await cli('-3', 'HGETALL', 'totals')).toMatch(/free.*6/)
   })
 
   test('a SKU, a node, a series, and what is not there', async () => {

@@ -29,6 +29,8 @@ export interface TickerParts {
 const TICK_MS_MIN = 500
 /** Without a round there is a tick all the same, ms. */
 const TICK_MS_MAX = 1_050
+/** Points of the history are at least this far apart, ms. */
+const POINT_MS_MIN = 900
 /** How often to look whether one is due, ms. */
 export const LOOK_EVERY_MS = 100
 
@@ -36,6 +38,7 @@ export const LOOK_EVERY_MS = 100
 export class Ticker {
   readonly #parts: TickerParts
   #last = Number.NEGATIVE_INFINITY
+  #lastPoint = Number.NEGATIVE_INFINITY
   #told = new Map<string, string>()
 
   constructor(parts: TickerParts) {
@@ -60,7 +63,10 @@ export class Ticker {
     onTick()
     memory.expire(now)
     const snapshot = keyspace.snapshot(clock.now())
-    record(history, snapshot)
+    if (now - this.#lastPoint >= POINT_MS_MIN) {
+      this.#lastPoint = now
+      record(history, snapshot)
+    }
     if (publisher.hasListener('tick')) publisher.publish('tick', JSON.stringify(snapshot))
     this.#tellChanges(snapshot.skus)
   }

@@ -1,21 +1,22 @@
 import { expect, test } from 'vitest'
-import { History, POINTS_MAX } from './history.ts'
+import { History, POINTS_MAX, REACH_MS } from './history.ts'
 
-test('a series holds the last 300 s, the oldest first', () => {
-  const history = new History()
-  for (let second = 1; second <= POINTS_MAX + 5; second++) {
-    history.begin(second * 1_000)
-    history.record('totals', { askRate: second })
-  }
+test.each([900, 1_000, 5_000])(
+  'a series holds the last 300 s, the oldest first, with a point each %d ms',
+  (everyMs) => {
+    const history = new History()
+    for (let round = 1; round <= 2 * POINTS_MAX; round++) {
+      history.begin(round * everyMs)
+      history.record('totals', { askRate: round })
+    }
 
-  const pairs = history.read('totals', 'askRate') ?? []
+    const pairs = history.read('totals', 'askRate') ?? []
 
-  expect(pairs).toHaveLength(POINTS_MAX)
-  expect([pairs[0], pairs.at(-1)]).toEqual([
-    [6_000, 6],
-    [305_000, 305],
-  ])
-})
+    expect(pairs).toHaveLength(Math.ceil(REACH_MS / everyMs))
+    expect(pairs.at(-1)).toEqual([2 * POINTS_MAX * everyMs, 2 * POINTS_MAX])
+    expect(pairs[0]?.[1]).toBe(2 * POINTS_MAX - pairs.length + 1)
+  },
+)
 
 test('rounds without a value are gaps, not zeros', () => {
   const history = new History()
@@ -31,7 +32,7 @@ test('rounds without a value are gaps, not zeros', () => {
   expect(history.read('totals', 'held')).toBeUndefined()
 })
 
-test('a series that had no value for 300 rounds is forgotten and makes room', () => {
+test('a series that had no value for all rounds that are kept is forgotten and makes room', () => {
   const history = new History(1)
   history.begin(0)
   history.record('node:a', { cpu: 1, rss: 2 })

@@ -1,6 +1,8 @@
-/** Points that are kept: one a second for 300 s. */
-export const POINTS_MAX = 300
-/** Series that are kept: 32,768 of 2.4 kB are 79 MB. */
+/** What a series reaches back to, ms. */
+export const REACH_MS = 300_000
+/** Points that are kept: enough for the reach at one each 0.9 s, the least time between two of them. */
+export const POINTS_MAX = 340
+/** Series that are kept: 32,768 of 2.7 kB are 89 MB. */
 export const SERIES_MAX = 32_768
 
 interface Series {
@@ -9,7 +11,7 @@ interface Series {
 }
 
 /**
- * The last 300 rounds of every number of every key, as rings that turn together.
+ * The last rounds of every number of every key, as rings that turn together.
  *
  * ```
  *   times   [ 4 | 5 | 1 | 2 | 3 ]      one cursor for all; NaN where a series had no value in that round
@@ -66,10 +68,12 @@ export class History {
     const series = this.#keys.get(key)?.get(field)
     if (series === undefined) return undefined
     const pairs: [number, number][] = []
+    const oldest = (this.#times[this.#round % POINTS_MAX] as number) - REACH_MS
     for (let back = Math.min(this.#round, POINTS_MAX) - 1; back >= 0; back--) {
       const place = (this.#round - back) % POINTS_MAX
       const value = series.values[place] as number
-      if (!Number.isNaN(value)) pairs.push([this.#times[place] as number, value])
+      const at = this.#times[place] as number
+      if (!Number.isNaN(value) && at > oldest) pairs.push([at, value])
     }
     return pairs
   }
