@@ -3,6 +3,8 @@
 import { runCounter } from './counter.ts'
 import { runDecide } from './decide.ts'
 import { runEdge } from './edge.ts'
+import { runFailover } from './failover.ts'
+import { runFreshness } from './freshness.ts'
 import { runOrders } from './orders.ts'
 import { runPace } from './pace.ts'
 import { runReservations } from './reservations.ts'
@@ -16,6 +18,8 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   counter: runCounter,
   orders: runOrders,
   edge: runEdge,
+  freshness: runFreshness,
+  failover: runFailover,
   pace: runPace,
   soldout: runSoldout,
   reservations: runReservations,
