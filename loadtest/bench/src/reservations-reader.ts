@@ -35,8 +35,8 @@ type Has = (uid: number) => boolean | undefined
 
 const LOOK_UPS = 5_000_000
 const SCAN_COUNT = 5_000
-/** The limiter's own. */
-const COMMAND_MS_MAX = 100
+/** The limiter's own; it goes on after a timeout, which a plain scan cannot. */
+const COMMAND_MS_MAX = { log: 100, set: 10_000 }
 /** What a busy process would have had anyway. */
 const SETTLE_MS = 500
 
@@ -44,7 +44,7 @@ process.on('disconnect', () => process.exit(0))
 process.on('message', (task: ReaderTask) => void measure(task).then((result) => process.send?.(result)))
 
 async function measure(task: ReaderTask): Promise<ReaderResult> {
-  const store = connectStore({ url: task.url, commandMsMax: COMMAND_MS_MAX }, { logger: nullLogger })
+  const store = connectStore({ url: task.url, commandMsMax: COMMAND_MS_MAX[task.how] }, { logger: nullLogger })
   await store.waitUntilReady(5_000)
   await sleep(SETTLE_MS)
   const uidAt = (n: number) => task.uidFirst + (n % task.uids) * task.uidStep
