@@ -27,7 +27,7 @@ local function readWindow(text)
 end
 
 local function writeWindow(newest, values, usedMs)
-  values[1] = (values[1] or 0) + math.floor(usedMs * 1000)
+  values[1] = math.max(0, (values[1] or 0) + math.floor(usedMs * 1000))
   return whole(newest) .. ' ' .. table.concat(values, ' ', 1, math.min(BINS, #values))
 end
 
@@ -53,6 +53,6 @@ local function throughPace(key, figures, want, more, back, pace, weight, chunkMs
   if allowed < want + more then shortAt = now end
   demand = demand * math.max(0, 1 - elapsed / DEMAND_MS) + weight / DEMAND_MS
   redis.call('HSET', key, 'paceAt', whole(now), 'paceLeft', tostring(left - allowed * placeMs), 'paceShortAt', whole(shortAt),
-    'paceDemand', tostring(demand), 'paceBack', 0, 'paceWindow', writeWindow(newest, values, allowed * placeMs))
+    'paceDemand', tostring(demand), 'paceBack', 0, 'paceWindow', writeWindow(newest, values, (allowed - back) * placeMs))
   return allowed, math.floor(demand * 1000)
 end

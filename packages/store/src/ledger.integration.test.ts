@@ -194,6 +194,41 @@ describe('stock and quota', () => {
     expect(await figures()).toMatchObject({ pool: 10, leased: 0 })
   })
 
+  test('the pace that a dead node was charged for comes back with its places', async () => {
+    await open([sku({ stock: 100 })])
+    const slow = { skuId: 1, want: 1, giveBack: 0, pacePerSecond: 1 }
+    const [first, second] = [await owner('m1'), await owner('m2')]
+    const held = async (who: Claimant) => (await log.lease(who, [slow])).get(1)?.held
+
+    expect(await held(first)).toBe(1)
+    expect(await held(second)).toBe(0)
+    await log.claim(activity, 'm1')
+
+    expect(await held(second)).toBe(1)
+    expect(await held(second)).toBe(1)
+  })
+
+  test('more than its share a node takes only where the bucket is half full', async () => {
+    await open([sku({ stock: 10_000 })])
+    const who = await owner('m1')
+    const ask = (want: number, more: number) =>
+      log.lease(who, [{ skuId: 1, want, more, giveBack: 0, pacePerSecond: 2 }])
+
+    expect((await ask(0, 5)).get(1)?.held).toBe(0)
+    expect((await ask(1, 5)).get(1)?.held).toBe(1)
+  })
+
+  test('a node hears what the buyers of all nodes want', async () => {
+    await open([sku({ stock: 10_000 })])
+    const wish = { skuId: 1, want: 0, giveBack: 0, pacePerSecond: 100 }
+    await log.lease(await owner('m1'), [{ ...wish, demandMs: 600 }])
+
+    const heard = (await log.lease(await owner('m2'), [{ ...wish, demandMs: 200 }])).get(1)
+
+    expect(heard?.demand).toBeGreaterThan(1)
+    expect(heard?.demand).toBeLessThanOrEqual(4)
+  })
+
   test('leases of a node that is gone come back to the pool', async () => {
     await open()
     const who = await owner('m1')

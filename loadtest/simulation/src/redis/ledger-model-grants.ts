@@ -112,7 +112,7 @@ function throughPace(call: ScriptCall, row: SkuRow, id: string, wish: Wish): { t
   const demand = number('paceDemand', 0) * Math.max(0, 1 - elapsed / PACE.demandMs) + weight / PACE.demandMs
   keys.hset(key, 'paceAt', String(now), 'paceLeft', luaText(left - taken * placeMs), 'paceBack', '0')
   keys.hset(key, 'paceShortAt', String(taken < want + more ? now : shortAt), 'paceDemand', luaText(demand))
-  keys.hset(key, 'paceWindow', writeWindow(window, taken * placeMs))
+  keys.hset(key, 'paceWindow', writeWindow(window, (taken - back) * placeMs))
   return { taken, demand: Math.floor(demand * 1000) }
 }
 
@@ -134,7 +134,7 @@ function readWindow(text: string | null, now: number): PaceWindow {
 }
 
 function writeWindow({ newest, values: [first = 0, ...rest] }: PaceWindow, usedMs: number): string {
-  return [newest, first + Math.floor(usedMs * 1000), ...rest].slice(0, PACE.bins + 1).join(' ')
+  return [newest, Math.max(0, first + Math.floor(usedMs * 1000)), ...rest].slice(0, PACE.bins + 1).join(' ')
 }
 
 interface Grant {
