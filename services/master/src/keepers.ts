@@ -1,6 +1,6 @@
 /** ActKeeper's and the status keeper's rounds, and the comparison of the catalog with Redis. */
 
-import { type ActivityState, activityKey, activityStep, statusKey } from '@bigtap/domain'
+import { type ActivityState, activityKey, activityStep, skuKey, statusKey } from '@bigtap/domain'
 import type { Clock, Logger, Metrics } from '@bigtap/kernel'
 import type { Store } from '@bigtap/store'
 import { type Book, moveTo, type Sale, stageTo } from './book.ts'
@@ -43,6 +43,8 @@ const SELLING: readonly ActivityState[] = ['armed', 'open', 'paused']
 export class Keepers {
   readonly #settings: ActSettings
   readonly #parts: KeeperParts
+  /** Stocks of ledgers that differ from the book, by SKU, as they were seen last. */
+  readonly #stocks = new Map<string, number>()
 
   constructor(settings: ActSettings, parts: KeeperParts) {
     this.#settings = settings
@@ -158,6 +160,27 @@ export class Keepers {
     await publisher.flush()
   }
 
+  /** While it sells the ledger's stock is the true one: a leader that died between the two halves of a change left the rest. */
+  #followStock(sale: Sale, skuId: number, stock: number): void {
+    const sku = sale.skus.get(skuId)
+    const { id: activityId } = sale.activity
+    const key = skuKey(activityId, skuId)
+    const seen = this.#stocks.get(key)
+    this.#stocks.delete(key)
+    if (sku === undefined || sku.stock === stock || !SELLING.includes(sale.activity.state)) return
+    // A change that is under way looks the same, once.
+    if (seen !== stock) {
+      this.#stocks.set(key, stock)
+      return
+    }
+    const { logger, publisher } = this.#parts
+    logger.info({ activityId, skuId, from: sku.stock, to: stock }, 'the stock follows the ledger')
+    const body = { ...sku, stock }
+    sale.skus.set(skuId, body)
+    sale.unsavedStocks.add(skuId)
+    publisher.queue([{ key, body }])
+  }
+
   /** A ledger that is in doubt tells nothing: the last status stays until it is back. */
   async #followLedger(sale: Sale): Promise<void> {
     const { ledgers, clock, publisher } = this.#parts
@@ -167,6 +190,7 @@ export class Keepers {
     if (facts.state !== 'verified') return
     for (const [skuId, figures] of facts.figures) {
       if (figures.reservedTotal > 0) sale.hasSold = true
+      this.#followStock(sale, skuId, figures.stock)
       const status = nextStatus(sale.statuses.get(skuId), { activityId, skuId, figures }, clock.now())
       if (status === undefined || !sale.skus.has(skuId) || !SELLING.includes(sale.activity.state)) continue
       sale.statuses.set(skuId, status)
