@@ -18,6 +18,7 @@ let a: number
 let s: number
 
 beforeAll(async () => {
+  api.compileAll() // it takes a second, in which a leader would lose its lease
   rig = await startAdminRig({ warehouse: 'off', confirmUnits: 100 })
   admin = await signedIn('admin')
 }, 120_000)

@@ -11,6 +11,7 @@ const faults: string[] = []
 let shop: Shop
 
 beforeAll(async () => {
+  api.compileAll()
   shop = await openShop(3)
   const call = shop.call.bind(shop)
   shop.call = async (method, path, options) => {

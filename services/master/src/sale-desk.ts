@@ -156,7 +156,9 @@ export class SaleDesk {
     const sale = this.sale(activityId)
     const { doc: before, policyPlan: planBefore } = this.skuDefinition(sale, skuId)
     const read = readSkuPatch(before, input)
-    const [after, policyPlan] = unwrap(both(read, readPlan(input.policyPlan === undefined ? planBefore : input.policyPlan, read)))
+    const [after, policyPlan] = unwrap(
+      both(read, readPlan(input.policyPlan === undefined ? planBefore : input.policyPlan, read)),
+    )
     forbid(skuChangeObstacle(sale.activity.state, { ...before, policyPlan: planBefore }, { ...after, policyPlan }))
     const { id, activityId: activity, ...fields } = after
     const [was, is] = [
