@@ -6,7 +6,7 @@ import { QUIET_NETWORK } from './world/network.ts'
 import type { SimProcess } from './world/process.ts'
 import { REDIS_HOST } from './world/redis-host.ts'
 
-/** A kind of fault: begins it and, where it lasts, ends it by itself. */
+/** Begins a fault; one that lasts ends by itself. */
 type Fault = (platform: Platform) => void
 
 const LASTS_MS = { min: 200, max: 3_500 }
@@ -14,36 +14,36 @@ const LASTS_MS = { min: 200, max: 3_500 }
 const JUMP_MS_MAX = 200
 const DRIFT_MAX = 0.0005
 
-const FAULTS: Readonly<Record<string, Fault>> = {
-  'kill a middle': (platform) => killOne(platform, 'middle'),
-  'kill any': (platform) => killOne(platform),
-  'hang a middle': (platform) => hangOne(platform, 'middle'),
-  'hang any': (platform) => hangOne(platform),
-  'leave a middle': leaveOne,
-  'a twin': twin,
-  'cut from redis': cutFromRedis,
-  'cut two': cutTwo,
-  'move a clock': moveClock,
-  'redis fails over': failOver,
-  'redis restarts': restart,
-  'redis stalls': stall,
-  'redis drops connections': ({ site }) => site.redis.dropConnections(0.5),
-  'postgres is away': (platform) => away(platform, platform.site.record.server),
-  'postgres is unsure': (platform) => unsure(platform),
-  'the log is away': (platform) => away(platform, platform.site.eventLog.server),
-  'the network is bad': badNetwork,
+const FAULTS: Readonly<Record<string, { weight: number; begin: Fault }>> = {
+  'kill a middle': { weight: 3, begin: (platform) => killOne(platform, 'middle') },
+  'kill any': { weight: 1, begin: (platform) => killOne(platform) },
+  'hang a middle': { weight: 2, begin: (platform) => hangOne(platform, 'middle') },
+  'hang any': { weight: 1, begin: (platform) => hangOne(platform) },
+  'leave a middle': { weight: 2, begin: leaveOne },
+  'a twin': { weight: 4, begin: twin },
+  'cut from redis': { weight: 3, begin: cutFromRedis },
+  'cut two': { weight: 1, begin: cutTwo },
+  'move a clock': { weight: 2, begin: moveClock },
+  'redis fails over': { weight: 4, begin: failOver },
+  'redis restarts': { weight: 2, begin: restart },
+  'redis stalls': { weight: 1, begin: stall },
+  'redis drops connections': { weight: 1, begin: ({ site }) => site.redis.dropConnections(0.5) },
+  'postgres is away': { weight: 1, begin: (platform) => away(platform, platform.site.record.server) },
+  'postgres is unsure': { weight: 1, begin: (platform) => unsure(platform) },
+  'the log is away': { weight: 1, begin: (platform) => away(platform, platform.site.eventLog.server) },
+  'the network is bad': { weight: 1, begin: badNetwork },
 }
 
 /** Schedules `count` faults of a few kinds: runs that differ in what goes wrong find more than runs where all does. */
 export function scheduleFaults(platform: Platform, count: number): void {
   const { world } = platform.site
-  const names = Object.keys(FAULTS)
+  const names = Object.entries(FAULTS).flatMap(([name, { weight }]) => Array.from({ length: weight }, () => name))
   const few = Array.from({ length: 1 + world.below(4) }, () => names[world.below(names.length)] ?? '')
   for (let index = 0; index < count; index++) {
     const name = few[world.below(few.length)] ?? ''
     world.after(world.between(TIMES.faultsFrom, TIMES.faultsUntil), () => {
       world.note(`fault: ${name}`)
-      FAULTS[name]?.(platform)
+      FAULTS[name]?.begin(platform)
     })
   }
   world.after(TIMES.faultsUntil + 600, () => endAll(platform))
@@ -86,23 +86,26 @@ function killOne(platform: Platform, role?: string): void {
   world.after(lasting(platform), () => platform.restart(process.id))
 }
 
-/** A Middle node is taken for dead and started again elsewhere, while the old process only hung, or was only cut off. */
+/**
+ * A Middle node is taken for dead and started again elsewhere, while the old process only hung, was cut off from Redis, or
+ * is well: some limiters then stay with the old one and some come to the new one.
+ */
 function twin(platform: Platform): void {
-  const { world, network } = platform.site
+  const { world } = platform.site
   const old = pick(platform, 'middle')
   if (old === undefined) return
   const lastsMs = lasting(platform)
-  if (world.chance(0.5)) {
+  const limiter = pick(platform, 'limiter')
+  const draw = world.below(4)
+  if (draw === 0) {
     old.hang()
     world.after(lastsMs, () => old.goOn())
-  } else {
-    network.cut(old.host, REDIS_HOST)
-    world.after(lastsMs, () => network.heal(old.host, REDIS_HOST))
-  }
-  world.after(world.between(50, lastsMs), () => {
+  } else if (draw === 1) cut(platform, old.host, REDIS_HOST)
+  if (draw > 0 && limiter !== undefined) cut(platform, old.host, limiter.host)
+  world.after(world.between(50, 500), () => {
     if (old.state !== 'dead') platform.startTwin(old.id)
   })
-  world.after(lastsMs + 3_000, () => old.kill())
+  world.after(lastsMs + 4_000, () => old.kill())
 }
 
 function hangOne(platform: Platform, role?: string): void {

@@ -20,7 +20,7 @@ export const TIMES = {
   faultsUntil: 9_000,
   finishFrom: 9_700,
   giveUpAt: 45_000,
-  drain: 3_500,
+  drain: 2_500,
   settle: 3_000,
 }
 
@@ -37,12 +37,12 @@ const RULES: readonly PurchaseRule[] = ['once-per-product', 'once-per-product', 
 /** Draws a scenario. */
 export function drawScenario(world: World): Scenario {
   const sale = drawSale(world)
-  const count = 16 + world.below(30)
+  const count = 14 + world.below(26)
   return {
     counts: { limiters: 2, middles: 2 + world.below(2), counters: 1 + world.below(2), masters: 2 },
     sale,
     buyers: Array.from({ length: count }, (_, index) => drawBuyer(world, sale, index + 1)),
-    faults: world.below(14),
+    faults: world.below(15),
   }
 }
 

@@ -79,11 +79,16 @@ export class Buyer {
   #onToken(token: string, skuId: number): void {
     const { ring, oracle, world } = this.#site
     const result = verifyAdmission(ring, token, 0)
-    if (!result.ok) return world.violate(`buyer ${this.uid} was given a bad token`)
+    if (!result.ok) {
+      world.violate(`buyer ${this.uid} was given a bad token`)
+      return
+    }
     const { tokenId, expiresAt, uid } = result.claims
     oracle.onToken(tokenId, { uid, skuId: result.claims.skuId, expiresAt })
-    if (uid !== this.uid || result.claims.skuId !== skuId)
-      return world.violate(`buyer ${this.uid} was given ${uid}'s token`)
+    if (uid !== this.uid || result.claims.skuId !== skuId) {
+      world.violate(`buyer ${this.uid} was given ${uid}'s token`)
+      return
+    }
     if (this.#carted.has(tokenId) && this.#traits.clicks === 1) return
     this.#carted.add(tokenId)
     for (let click = 0; click < this.#traits.clicks; click++) this.#cart(token, { tokenId, skuId, tries: 0 })

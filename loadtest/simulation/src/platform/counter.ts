@@ -13,7 +13,7 @@ import { CatalogStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/s
 import type { Front } from './middle.ts'
 import { addressOf, contextOf, POLL_MS, REDIS_MS, type Site } from './site.ts'
 
-const SETTINGS = { waitingMax: 512, recentMax: 4_096, sweepMs: 100, relayMs: 50, verifyMs: 100 }
+const SETTINGS = { waitingMax: 512, recentMax: 4_096, sweepMs: 150, relayMs: 100, verifyMs: 150 }
 const LEASE_MS = 1_000
 const REBUILD_LEASE_MS = 10_000
 const SWEEP_MAX = 500

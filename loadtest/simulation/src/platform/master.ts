@@ -15,7 +15,7 @@ import type { SimProcess } from '../world/process.ts'
 import { addressOf, type Context, contextOf, REDIS_MS, type Site } from './site.ts'
 
 /** How often each loop looks, ms. */
-const LOOP_MS = { act: 50, status: 100, slots: 200, catalog: 500 } as const
+const LOOP_MS = { act: 50, status: 200, slots: 200, catalog: 500 } as const
 const SILENT_MS = 1_500
 const PRELOAD_MS = 60_000
 const SELLING: readonly string[] = ['armed', 'open', 'paused']

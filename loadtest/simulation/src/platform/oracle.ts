@@ -79,9 +79,14 @@ export class Oracle {
   onToken(tokenId: string, { uid, skuId, expiresAt }: { uid: number; skuId: number; expiresAt: number }): void {
     this.counts.told++
     const written = this.#written.get(tokenId)
-    if (written === undefined) return this.#violate(`token ${tokenId} was told to ${uid} and is in no log`)
-    if (written.uid !== uid || written.skuId !== skuId)
-      return this.#violate(`token ${tokenId} of ${written.uid} was told to ${uid}`)
+    if (written === undefined) {
+      this.#violate(`token ${tokenId} was told to ${uid} and is in no log`)
+      return
+    }
+    if (written.uid !== uid || written.skuId !== skuId) {
+      this.#violate(`token ${tokenId} of ${written.uid} was told to ${uid}`)
+      return
+    }
     if (this.#toldTokens.has(tokenId)) return
     this.#world.note(`buyer ${uid} is told token ${tokenId.slice(0, 8)} of sku ${skuId}`)
     this.#toldTokens.set(tokenId, written)
@@ -96,8 +101,8 @@ export class Oracle {
 
   /** A buyer was told an order. */
   onOrder(orderId: string, tokenId: string, order: { uid: number; skuId: number; quantity: number }): void {
-    if (orderId !== `o${tokenId}`) return this.#violate(`token ${tokenId} made order ${orderId}`)
-    if (!this.#made.has(orderId)) return this.#violate(`order ${orderId} was told and was never made`)
+    if (orderId !== `o${tokenId}`) this.#violate(`token ${tokenId} made order ${orderId}`)
+    if (!this.#made.has(orderId)) this.#violate(`order ${orderId} was told and was never made`)
     if (!this.told.has(orderId)) this.told.set(orderId, { ...order, isPaid: false })
   }
 

@@ -284,7 +284,10 @@ export class SimDialer {
   }
 
   onReady(link: SimLink): void {
-    if (this.#state !== 'dialing') return link.close()
+    if (this.#state !== 'dialing') {
+      link.close()
+      return
+    }
     this.#attempt = 0
     this.#link = link
     this.#state = 'ready'

@@ -1,0 +1,4 @@
+/** placeholder, written next */
+export async function runScale(_: { seed: number }): Promise<string> {
+  return ''
+}
