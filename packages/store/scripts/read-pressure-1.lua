@@ -8,7 +8,7 @@ for index = 1, #rows, 2 do
   local at, report = string.match(rows[index + 1], '^(%d+)|(.*)$')
   if not at or now - tonumber(at) > tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], rows[index])
   else
-    replies[#replies + 1] = now - tonumber(at)
+    replies[#replies + 1] = math.max(0, now - tonumber(at))
     replies[#replies + 1] = report
   end
 end

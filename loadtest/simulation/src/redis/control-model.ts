@@ -79,3 +79,14 @@ export function nodes({ keys, names, args, now }: ControlCall): (string | number
   }
   return replies
 }
+
+/** scripts/report-pressure-1.lua */
+export function reportPressure(call: ControlCall): number {
+  const { keys, names, args } = call
+  const board = keys.hashes.get(names[0] ?? '')
+  if (board?.has(args[0] ?? '') !== true && (board?.size ?? 0) >= Number(args[2])) return 0
+  return heartbeat(call)
+}
+
+/** scripts/read-pressure-1.lua: as the nodes' list. */
+export const readPressure = nodes
