@@ -21,6 +21,9 @@ export const EDGE_LIMITS = {
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+/** How long an answer may take to arrive before its connection is cut off, ms. */
+const ANSWER_MS = 1_000
+
 /** Thrown by a handler: it is answered as a problem document with this code. */
 export class Problem extends CodedError {
   override readonly name = 'Problem'
@@ -48,7 +51,8 @@ export function createEdge({ logger }: { logger: Logger }): FastifyInstance {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.addHook('onRequest', async (request, reply) => {
-    if (!isStream(request)) cutOffWhenLate(request)
+    if (isStream(request)) cutOffWhenAnswered(request, reply)
+    else cutOffWhenLate(request)
     reply.header('content-security-policy', CSP).header('x-content-type-options', 'nosniff')
     reply.header('referrer-policy', 'no-referrer').header('cache-control', 'no-store')
   })
@@ -64,8 +68,16 @@ export function createEdge({ logger }: { logger: Logger }): FastifyInstance {
 }
 
 /** Only imports may take long. */
-function isStream({ headers }: FastifyRequest): boolean {
-  return /^(text\/csv|application\/x-ndjson)\b/.test(headers['content-type'] ?? '')
+function isStream({ headers, method, url }: FastifyRequest): boolean {
+  const isLines = /^(text\/csv|application\/x-ndjson)\b/.test(headers['content-type'] ?? '')
+  return isLines && method === 'POST' && /\/reservations(\?|$)/.test(url)
+}
+
+/** Who was refused may not go on sending; the answer gets its time to arrive. */
+function cutOffWhenAnswered({ raw }: FastifyRequest, reply: FastifyReply): void {
+  reply.raw.once('finish', () => {
+    if (!raw.complete) setTimeout(() => raw.destroy(), ANSWER_MS).unref()
+  })
 }
 
 function cutOffWhenLate({ raw }: FastifyRequest): void {
