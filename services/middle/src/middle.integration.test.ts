@@ -1,4 +1,4 @@
-import { skuKey, VERDICT } from '@bigtap/domain'
+import { PRESSURE_KEY, skuKey, VERDICT } from '@bigtap/domain'
 import { CodedError, slotOf } from '@bigtap/kernel'
 import { startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -140,6 +140,25 @@ test('the pace is kept, and a new one holds at once', async () => {
   const fast = await during(1_000)
   expect(fast).toBeGreaterThan(330)
   expect(fast).toBeLessThan(480)
+})
+
+test('pressure of the services behind lowers the pace at once', async () => {
+  const catalog = await rig.sale({ stock: 10_000, policy: { pacePerSecond: 1_000 } })
+  const one = await rig.start('a', catalog)
+  const uids = uidsOf(3_000)
+  const during = async (ms: number) => {
+    const before = one.node.grantedTotal
+    const until = performance.now() + ms
+    for (let at = 0; performance.now() < until; at = (at + 50) % 3_000) await one.ask(uids.slice(at, at + 50))
+    return one.node.grantedTotal - before
+  }
+  await during(300)
+
+  catalog.apply({ key: PRESSURE_KEY, revision: 2, body: { factor: 0.05, reason: 'counter-1 waits', at: Date.now() } })
+  one.node.applyCatalog()
+  await during(100)
+
+  expect(await during(1_000)).toBeLessThan(60)
 })
 
 test('Redis restarted: nothing is granted until the ledger is verified, then old buyers have their tokens', async () => {
