@@ -2,7 +2,7 @@
 
 import type { Db, Reigning } from '@bigtap/db'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
-import type { Part } from '@bigtap/runtime'
+import { createWorker, type Part } from '@bigtap/runtime'
 import {
   type CatalogStore,
   type FigureReader,
@@ -28,6 +28,7 @@ import { STREAM_LIMITS } from './http/live-stream.ts'
 import { Sessions } from './http/session.ts'
 import { LeaderSeat } from './leader-seat.ts'
 import { AUDIT_WAITING_MAX } from './record-keeper.ts'
+import { REHEARSAL_MS, rehearse } from './rehearsal.ts'
 import { createReign, type Reign } from './reign.ts'
 import { CHANGES_WAITING_MAX } from './sale-desk.ts'
 import { CONFIRM_LIMITS } from './stock-desk.ts'
@@ -109,9 +110,11 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
     ...{ id: settings.nodeId, role: 'master', state: 'ready', address: address(), statsAddress: '' },
     ...{ revision: acting()?.publisher.lastRevision ?? 0, digest: '', at: clock.now() },
   }))
+  const rehearsal = () => (reign === undefined ? rehearse(settings.databaseUrl, parts.db) : undefined)
   const lifecycle: Part[] = [
     { name: 'admin', start: async () => void (await server.start()), stop: () => server.stop(), limits: limitsOf() },
     { name: 'heartbeat', start: beat.start, stop: beat.stop },
+    createWorker({ name: 'rehearsal', everyMs: REHEARSAL_MS, work: rehearsal, startsAtOnce: true }, logger),
     {
       name: 'leadership',
       start: () => seat.start(),

@@ -30,7 +30,9 @@ export function createReign(settings: MasterSettings, parts: ReignParts, reignin
   let workers: Worker[] = []
   let state: 'loading' | 'acting' | 'over' = 'loading'
   const begin = async (): Promise<void> => {
+    const startedAt = parts.clock.monotonic()
     const loaded = await loader.run()
+    const loadedAt = parts.clock.monotonic()
     if (loaded.outcome === 'outdated') return parts.onOver('the record knows a newer epoch', loaded.newest)
     if (loaded.outcome !== 'loaded') return parts.onOver('the record could not be loaded')
     slots.recall(loaded.slots)
@@ -47,6 +49,8 @@ export function createReign(settings: MasterSettings, parts: ReignParts, reignin
       createWorker({ name, everyMs, work: () => whileReigning(parts, round), startsAtOnce: true }, logger),
     )
     for (const worker of workers) worker.start()
+    const times = { loadMs: loadedAt - startedAt, beginMs: parts.clock.monotonic() - loadedAt }
+    logger.info({ epoch: reigning.epoch, sales: made.book.sales.size, ...times }, 'the reign has begun')
   }
   return {
     ...made,
