@@ -1,6 +1,6 @@
 /** Which frames each front is sent next. Pure: bytes go out through a function that says whether they were taken. */
 
-import { type BatchPosition, COMMANDS_MAX, type CommandBatch, CUT_BYTES_MAX, joinCommands } from '@bigtap/protocol'
+import { type BatchPosition, type CommandBatch, joinCommands } from '@bigtap/protocol'
 import { Backlog, type Taken } from './backlog.ts'
 import type { Placed } from './lane.ts'
 import type { Node } from './node.ts'
@@ -95,43 +95,37 @@ export class FanOut {
 
   /** All that is urgent, in one frame or several. False: the link takes no more. */
   #pumpAhead(node: Node, send: Send): boolean {
-    const { ahead, normal, upTo, epoch, head } = this.backlog
-    if (node.ahead >= ahead.last) return true
-    const placed = ahead.after(node.ahead, node.nodeId)
-    const since = this.#sinceOf(node)
-    const isLast = node.upTo < upTo && normal.after(node.upTo, node.nodeId).length === 0
-    const covers = isLast && placed.every(({ entry }) => entry.sequence > since && entry.sequence <= upTo)
-    for (let at = 0; at < placed.length; ) {
-      const cut = placed.slice(at, at + countThatFit(placed, at))
-      const isAll = cut.length === placed.length
-      const position = covers && isAll ? { since, upTo } : { since: node.upTo, upTo: node.upTo }
-      if (!this.#send(node, { position: { epoch, ...position, head }, placed: bySequence(cut) }, send)) return false
-      at += cut.length
-      node.ahead = cut.at(-1)?.place ?? node.ahead
+    const { ahead, upTo, epoch, head } = this.backlog
+    while (node.ahead < ahead.last) {
+      const { placed, isAll } = ahead.after(node.ahead, node.nodeId)
+      const since = this.#sinceOf(node)
+      const covers = isAll && this.#isRest(node, placed, since)
+      const position = covers ? { since, upTo } : { since: node.upTo, upTo: node.upTo }
+      const frame = { position: { epoch, ...position, head }, placed: bySequence(placed) }
+      if (placed.length > 0 && !this.#send(node, frame, send)) return false
+      node.ahead = isAll ? ahead.last : (placed.at(-1)?.place ?? ahead.last)
     }
-    node.ahead = ahead.last
     return true
+  }
+
+  /** Does nothing else wait, so that what goes ahead may cover all? */
+  #isRest(node: Node, placed: readonly Placed[], since: number): boolean {
+    const { normal, upTo } = this.backlog
+    if (node.upTo >= upTo || normal.after(node.upTo, node.nodeId).placed.length > 0) return false
+    return placed.every(({ entry }) => entry.sequence > since && entry.sequence <= upTo)
   }
 
   #pumpNormal(node: Node, send: Send): void {
     const { normal, upTo, epoch, head } = this.backlog
-    if (node.upTo >= upTo) {
-      const position = { epoch, since: upTo, upTo, head }
-      if (node.head < head) this.#send(node, { position, placed: [] }, send)
-      return
-    }
-    const placed = normal.after(node.upTo, node.nodeId)
-    let at = 0
-    do {
-      const cut = placed.slice(at, at + countThatFit(placed, at))
-      at += cut.length
-      const last = cut.at(-1)?.entry
-      const isLast = at === placed.length || last === undefined
+    while (node.upTo < upTo && node.hasRoom) {
+      const { placed, isAll } = normal.after(node.upTo, node.nodeId)
+      const last = placed.at(-1)?.entry
       // Until the last frame, the head is no newer than what came: a front must not look for what is on its way.
-      const end = isLast ? { upTo, head } : { upTo: last.sequence, head: newestOf(cut) }
-      const position = { epoch, since: this.#sinceOf(node), ...end }
-      if (!node.hasRoom(bytesOf(cut)) || !this.#send(node, { position, placed: cut }, send)) return
-    } while (at < placed.length)
+      const end = isAll || last === undefined ? { upTo, head } : { upTo: last.sequence, head: newestOf(placed) }
+      if (!this.#send(node, { position: { epoch, since: this.#sinceOf(node), ...end }, placed }, send)) return
+    }
+    if (node.upTo < upTo || node.head >= head) return
+    this.#send(node, { position: { epoch, since: upTo, upTo, head }, placed: [] }, send)
   }
 
   /** Where the next frame begins: beyond the end of the last one where this router has missed something. */
@@ -172,22 +166,6 @@ export class FanOut {
 
 /** Frames that are kept for the other nodes of the turn. */
 const BUILT_MAX = 64
-
-/** How many of `placed`, from `from` on, fit in one frame: at least one. */
-function countThatFit(placed: readonly Placed[], from: number): number {
-  let bytes = 0
-  let count = 0
-  for (let at = from; at < placed.length && count < COMMANDS_MAX; at++) {
-    bytes += placed[at]?.entry.bytes.length ?? 0
-    if (count > 0 && bytes > CUT_BYTES_MAX) break
-    count++
-  }
-  return count
-}
-
-function bytesOf(placed: readonly Placed[]): number {
-  return placed.reduce((bytes, { entry }) => bytes + entry.bytes.length, 0)
-}
 
 function newestOf(placed: readonly Placed[]): number {
   return placed.reduce((newest, { entry }) => Math.max(newest, entry.revision), 0)

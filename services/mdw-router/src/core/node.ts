@@ -4,8 +4,8 @@ import { type Ack, AHEAD_MAX, type NodeAck, REFUSED_MAX } from '@bigtap/protocol
 
 /** Frames that were sent and not acked; then even what is urgent waits. */
 export const FRAMES_MAX = 256
-/** 256 KiB that were sent and not acked; then all but what is urgent waits, and may be superseded meanwhile. */
-export const WINDOW_BYTES = 262_144
+/** 8 KiB that were sent and not acked: then all but what is urgent waits, and may be superseded meanwhile. */
+export const WINDOW_BYTES = 8_192
 
 const NOTHING: Ack = { epoch: 0, upTo: 0, revision: 0, digest: '', eventLoopMs: 0, refused: [], ahead: [] }
 
@@ -30,9 +30,9 @@ export class Node {
     this.role = role
   }
 
-  /** Does the window take a frame of that length? One frame always fits. */
-  hasRoom(bytes: number): boolean {
-    return this.#inFlight.size === 0 || (this.#inFlightBytes + bytes <= WINDOW_BYTES && this.canSend)
+  /** Does the window take one more frame? */
+  get hasRoom(): boolean {
+    return this.#inFlightBytes < WINDOW_BYTES && this.canSend
   }
 
   get canSend(): boolean {
