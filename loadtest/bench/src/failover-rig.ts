@@ -88,8 +88,8 @@ export class FailoverRig {
     throw new Error('the node owns no slot')
   }
 
-  /** One ask at one of the limiters: the token, or undefined for any other answer. */
-  async buy(uid: number): Promise<string | undefined> {
+  /** One ask at one of the limiters: its status, and the token if it was granted. */
+  async buy(uid: number): Promise<{ status: number; token: string | undefined }> {
     const expiresAt = Date.now() + 60_000
     const what = { uid, activityId: this.#activityId, skuId: this.#skuId, notBefore: 0, expiresAt }
     const { limiters } = this.#platform.ports
@@ -97,7 +97,7 @@ export class FailoverRig {
     const headers = { authorization: `Bearer ${issueSession(this.#ring, { uid, expiresAt })}` }
     const answer = await fetch(`${origin}/v1/buy/${issueTicket(this.#ring, what)}`, { headers })
     const body = (await answer.json()) as { token?: string }
-    return answer.status === 200 ? body.token : undefined
+    return { status: answer.status, token: answer.status === 200 ? body.token : undefined }
   }
 
   async openSale(): Promise<void> {
@@ -110,20 +110,20 @@ export class FailoverRig {
     const sku = { title: 'bench', priceCents: 100, currency: 'CNY', stock: STOCK, limitPerBuyer: 1, policy }
     this.#skuId = (await admin.call<{ id: number }>('POST', `activities/${this.#activityId}/skus`, sku)).id
     await admin.call('POST', `activities/${this.#activityId}/actions/schedule`)
-    await until('the opening', async () => (await this.buy(this.nextUid(() => true))) !== undefined)
+    await until('the opening', async () => (await this.buy(this.nextUid(() => true))).status === 200)
   }
 
-  /** Kills our node for good. */
-  async gone(): Promise<void> {
+  /** Ends our node for good. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = this.#child
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exited = new Promise((resolve) => child.once('exit', resolve))
-    child.kill('SIGKILL')
+    child.kill(signal)
     await exited
   }
 
   async stop(): Promise<void> {
-    await this.gone()
+    await this.end('SIGKILL')
     await this.#store.close()
     await this.#platform.stop()
   }
