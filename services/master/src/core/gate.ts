@@ -62,6 +62,7 @@ export const GATE_MS = { try: 1_000, watch: 200, eventLoop: 250 } as const
 const SLOWER = 2
 /** Roles that try documents, one node of each. */
 export const CANARY_ROLES: readonly string[] = ['limiter', 'middle']
+/** Nothing is tried. */
 export const IDLE: GateState = { name: 'idle' }
 
 /** One step. Throws for a second trial: its caller lets only one in. */
