@@ -22,6 +22,8 @@ const SECONDS = 10
 /** In the middle of this second node c dies. */
 const KILLED_IN = 5
 const SWEEP_MS = 100
+/** Percent. */
+const RATIO_BASE_MIN = 0.1
 /** Nodes of a cluster do not tick together. */
 const APART_MS = 17
 const LIMITS = { recordsMax: 400_000, pendingMax: 8_192, waitingMax: 16_384, rereadsMax: 64, asksPerFrameMax: 4_096 }
@@ -59,7 +61,8 @@ function resultsOf(pace: number, three: readonly number[], one: readonly number[
   const quiet = errorsOf(pace, three).filter((_, second) => second !== KILLED_IN)
   const base = errorsOf(pace, one)
   const result = (name: string, value: number, baseline: number): BenchResult => {
-    const ratio = baseline === 0 ? 1 : value / baseline
+    // Seconds that are exactly right leave nothing to divide by.
+    const ratio = value / Math.max(baseline, RATIO_BASE_MIN)
     return { name: `pace ${pace}/s: ${name}`, unit: '% off per second', value, baseline, ratio, runs: SECONDS }
   }
   return [
