@@ -91,6 +91,24 @@ test('all buyers at one node: it has the whole pace', async () => {
   expectPace(await cluster.seconds(5), 500, 0.02)
 })
 
+test.each([
+  [500, [1_000, 1_000, 1_000]],
+  [500, [3_000, 1_500, 1_500]],
+  [40, [1_000, 1_000, 1_000]],
+])('at %i/s nodes with %j asks/s sell in that proportion', async (pace, asks) => {
+  const cluster = await selling(pace, { lateMs: 5 })
+  cluster.asksPerSecond.splice(0, NODES, ...asks)
+  await cluster.pass(1_000)
+  const before = cluster.nodes.map(({ taken }) => taken)
+  await cluster.pass(10_000)
+
+  const all = asks.reduce((sum, count) => sum + count, 0)
+  for (const [index, { taken }] of cluster.nodes.entries()) {
+    const share = (taken - (before[index] as number)) / (pace * 10)
+    expect(Math.abs(share - (asks[index] as number) / all)).toBeLessThan(0.07)
+  }
+})
+
 test('a pace that changes holds within a second: lower, none, and back', async () => {
   const cluster = await selling(500)
   const change = async (pacePerSecond: number | null) => {
