@@ -59,7 +59,12 @@ export function createReign(settings: MasterSettings, parts: ReignParts, reignin
       return state
     },
     /** Loads and begins; rejects never. */
-    start: () => begin().catch((error: unknown) => parts.onOver(`the reign could not begin: ${String(error)}`)),
+    start: () =>
+      begin().catch(async (error: unknown) => {
+        const isOlder = hasCode(error, 'STALE_EPOCH')
+        const above = isOlder ? await parts.catalog.head().catch(() => undefined) : undefined
+        parts.onOver(`the reign could not begin: ${String(error)}`, above?.epoch)
+      }),
     /** Stops all of it; what the record lacks is stored while nobody else leads. */
     stop: async (): Promise<void> => {
       const wasActing = state === 'acting'

@@ -47,8 +47,15 @@ export class SaleTrial {
   /** The dry run: throws a Problem `bad_request` for what no front takes, or no sale can mean. */
   check({ sale, activity = sale.activity, skus = [] }: Draft): void {
     const would = wouldBe({ sale, activity, skus })
-    const errors = documentsOf(would).flatMap(({ key, body }) => checkDocument(key, body))
-    errors.push(...findAbsurd(activity, skus, this.#parts.clock.now()))
+    const now = this.#parts.clock.now()
+    // What was taken once is no reason to refuse another change.
+    const before = findAbsurd(
+      sale.activity,
+      skus.flatMap(({ id }) => sale.skus.get(id) ?? []),
+      now,
+    )
+    const absurd = findAbsurd(activity, skus, now).filter((error) => !before.includes(error))
+    const errors = [...documentsOf(would).flatMap(({ key, body }) => checkDocument(key, body)), ...absurd]
     if (errors.length > 0) throw new Problem('bad_request', { errors: errors.slice(0, 20) })
   }
 

@@ -69,7 +69,12 @@ export class StockKeeping {
     const { book, ledger, logger, changed, audit } = this.#parts
     const { requestId, op, units, row } = command
     const { activityId, skuId } = row
-    const { outcome, stock } = await ledger.restock(activityId, skuId, { requestId, op, units })
+    const { outcome, stock } = await ledger
+      .restock(activityId, skuId, { requestId, op, units })
+      .catch((error: unknown) => {
+        this.#keeper.onRestocked(command, undefined)
+        throw error
+      })
     this.#keeper.onRestocked(command, outcome)
     const sale = book.get(activityId)
     const sku = sale?.skus.get(skuId)

@@ -48,4 +48,5 @@ test('what no sale can mean is found: a year too far, a year too long, a pace th
   const paced = (pacePerSecond: number) => ({ ...sku, policy: { ...DEFAULT_POLICY, pacePerSecond } })
   expect(findAbsurd(activity, [paced(2.7)], NOW)).toHaveLength(1) // 9,720 of a million in the hour
   expect(findAbsurd(activity, [paced(2.8)], NOW)).toEqual([])
+  expect(findAbsurd({ ...activity, state: 'open' }, [paced(0.01)], NOW)).toEqual([]) // the brake of a running sale
 })

@@ -63,7 +63,8 @@ class World {
         this.#requests.add(command.requestId)
         this.ledger = { ...this.ledger, stock: target, free: free + target - stock }
       }
-      if (fate === 'well') this.keeper.onRestocked(command, isRepeated ? 'repeated' : isRefused ? 'refused' : 'done')
+      const outcome = isRepeated ? 'repeated' : isRefused ? 'refused' : 'done'
+      this.keeper.onRestocked(command, fate === 'well' ? outcome : undefined)
     } else {
       const { report } = command
       if (this.row === undefined && report.version === 0 && report.units !== undefined)
@@ -107,6 +108,22 @@ describe('the warehouse and the ledger', () => {
     world.warehouse(+100)
     world.settle()
     expect([world.ledger.stock, world.row?.units]).toEqual([117, 117])
+  })
+
+  test('when both change by the same number, and so are equal by chance, both changes count', () => {
+    const world = entered(10)
+    world.operator(+3)
+    world.warehouse(+3)
+    world.settle()
+    expect([world.ledger.stock, world.row?.units]).toEqual([16, 16])
+  })
+
+  test('a restock that was done and not answered is not done again', () => {
+    const world = entered(10)
+    world.warehouse(+3)
+    world.round('answer lost')
+    world.settle()
+    expect([world.ledger.stock, world.row?.units]).toEqual([13, 13])
   })
 
   test('the stock never goes below what is held, and follows when it comes back', () => {

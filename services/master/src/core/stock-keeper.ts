@@ -78,10 +78,15 @@ export class StockKeeper {
     return ledgers.flatMap((ledger) => this.#step(now, ledger, byName.get(nameOf(ledger))))
   }
 
-  /** A restock was answered. */
-  onRestocked({ row, isWhole, change }: Extract<StockCommand, { type: 'restock' }>, outcome: RestockOutcome): void {
+  /** A restock was answered; undefined when nothing was heard of it: its id makes a repeat harmless, a part has none. */
+  onRestocked(
+    { row, isWhole, change }: Extract<StockCommand, { type: 'restock' }>,
+    outcome: RestockOutcome | undefined,
+  ): void {
     const known = this.#known.get(nameOf(row))
-    if (known === undefined || (outcome !== 'done' && outcome !== 'repeated')) return
+    if (known === undefined) return
+    if (outcome === undefined && !isWhole) known.base = undefined
+    if (outcome !== 'done' && outcome !== 'repeated') return
     if (isWhole) {
       known.base = row
       known.obeyed = row.version
@@ -97,8 +102,11 @@ export class StockKeeper {
     if (row === undefined) {
       if (report.units !== undefined) known.base = undefined
       known.said = ''
-    } else if (report.units !== undefined && row.units === report.units && row.version === nextOf(report.version)) {
-      known.base = row
+    } else if (report.units !== undefined) {
+      const next = nextOf(report.version)
+      if (row.version === next && row.units === report.units) known.base = row
+      // It was changed again before we heard of it: whether ours was taken is not known.
+      else if (row.version > next) known.base = undefined
     }
   }
 
@@ -112,7 +120,7 @@ export class StockKeeper {
     }
     this.#known.set(name, known)
     if (row === undefined) return this.#report(now, known, ledger, 0, ledger.stock)
-    if (row.units === ledger.stock) known.base = row
+    if (row.units === ledger.stock && !hasBothChanged(ledger, row, known.base)) known.base = row
     else if (known.base?.version === row.version || known.obeyed === row.version)
       return this.#report(now, known, ledger, row.version, ledger.stock)
     else return restockOf(now, ledger, row, known.base)
@@ -130,6 +138,11 @@ export class StockKeeper {
     const report = { activityId, skuId, version, free, held, sold }
     return [{ type: 'report', report: units === undefined ? report : { ...report, units } }]
   }
+}
+
+/** Both by the same number of units: equal by chance, and each change counts. */
+function hasBothChanged({ stock }: LedgerFact, row: WarehouseFact, base: WarehouseFact | undefined): boolean {
+  return base !== undefined && base.version !== row.version && base.units !== stock
 }
 
 function restockOf(

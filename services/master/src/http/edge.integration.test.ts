@@ -15,7 +15,8 @@ beforeAll(async () => {
     throw new Problem('no_session')
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
-  port = app.addresses()[0]?.port ?? 0
+  const address = app.server.address()
+  port = typeof address === 'object' ? (address?.port ?? 0) : 0
 })
 
 afterAll(() => app.close())
