@@ -109,7 +109,7 @@ function documentOf({ key, revision, body, isDeleted }: Command): IncomingDocume
   if (isDeleted) return { key, revision, body: null }
   try {
     const text = utf8.decode(body)
-    return { key, revision, body: parseJson(text), hash: documentHash(key, text), bytes: body.length }
+    return { key, revision, body: parseJson(text), hash: documentHash(key, body), bytes: body.length }
   } catch {
     return { key, revision, body: undefined, bytes: body.length } // no UTF-8: refused as no JSON
   }

@@ -45,8 +45,8 @@ export interface FrontLinksParts {
   readonly onCall?: CallHandler
 }
 
-/** After a cut that lasted, a front is told what it missed within a second: 400 ms for a dial and 300 ms between two of them. */
-const DIAL = { helloMs: 400, backoffBaseMs: 50, backoffMaxMs: 300 } as const
+/** After a cut that lasted, a front is told what it missed within a second: 600 ms for a dial and 300 ms between two of them. */
+const DIAL = { helloMs: 600, backoffBaseMs: 50, backoffMaxMs: 300 } as const
 /** Routers of one platform; more are a mistake in the settings. */
 const ROUTERS_MAX = 16
 

@@ -2,8 +2,9 @@ import { nullLogger } from '@bigtap/kernel'
 import { type Engine, startRedis } from '@bigtap/testkit'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CatalogStore, type DocumentChange, documentHash } from './catalog-store.ts'
+import { CatalogStore, type DocumentChange } from './catalog-store.ts'
 import { connectStore, type Store } from './connection.ts'
+import { documentHash } from './document-hash.ts'
 
 let redis: Engine
 let store: Store

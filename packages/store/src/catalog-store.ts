@@ -1,8 +1,9 @@
 /** The live catalog in Redis: documents by key, each with the revision that it was published in. */
 
 import { DOCUMENT_BYTES_MAX } from '@bigtap/domain'
-import { CodedError, hashText } from '@bigtap/kernel'
+import { CodedError } from '@bigtap/kernel'
 import type { Store } from './connection.ts'
+import { documentHash } from './document-hash.ts'
 import { loadScript, runScript } from './script.ts'
 
 /** A document to publish; a null body deletes it. */
@@ -48,11 +49,6 @@ const PUBLISH = {
 }
 /** Documents in one answer of Redis. */
 const PAGE = 1_000
-
-/** Hash of a document, 32 bits: what its digest is made of. The product binds text to key: two that were swapped differ. */
-export function documentHash(key: string, text: string): number {
-  return Math.imul(hashText(key) | 1, hashText(text)) >>> 0
-}
 
 /** Publishes and reads documents. Faults: STORE_FAILED, and for publish STALE_EPOCH and DOCUMENT_TOO_LONG. */
 export class CatalogStore {

@@ -2,11 +2,11 @@ export {
   type CatalogHead,
   CatalogStore,
   type DocumentChange,
-  documentHash,
   type PublishedDocument,
   type Publisher,
 } from './catalog-store.ts'
 export { connectStore, type Store, type StoreSettings } from './connection.ts'
+export { documentHash } from './document-hash.ts'
 export { createFigurePush, type FigurePushParts, type OwnFigures, PUSH_EVERY_MS } from './figure-push.ts'
 export {
   connectFigures,
