@@ -100,7 +100,6 @@ function rowsOf(id: number): [ActivityRow, SkuRow[]] {
       id,
       title: 'a',
       state: 'open',
-      stage: 'middle',
       rule: 'unlimited',
       admission: 'direct',
       ...times,
