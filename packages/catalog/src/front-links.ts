@@ -43,6 +43,8 @@ export interface FrontLinksParts {
   readonly clock: Clock
   readonly random: Random
   readonly onCall?: CallHandler
+  /** Makes a link; another one in a simulation. */
+  readonly dial?: typeof createDialer
 }
 
 /** After a cut that lasted, a front is told what it missed within a second: 600 ms for a dial and 300 ms between two of them. */
@@ -98,8 +100,8 @@ export class FrontLinks {
 
   #createDialer(address: string): Dialer {
     const { nodeId, role, clusterSecret } = this.#settings
-    const { logger, metrics, clock, random } = this.#parts
-    return createDialer(
+    const { logger, metrics, clock, random, dial = createDialer } = this.#parts
+    return dial(
       { address, nodeId, role, clusterSecret, ...DIAL },
       {
         ...{ logger, metrics, clock, random },

@@ -2,6 +2,7 @@
 
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import { CatalogStore, heartbeatLoop, type NodeState, Nodes, type Store } from '@bigtap/store'
+import type { createDialer } from '@bigtap/transport'
 import { type CallHandler, FrontLinks } from './front-links.ts'
 import { LoopDelay } from './loop-delay.ts'
 import { createMirror, type Mirror } from './mirror.ts'
@@ -34,6 +35,8 @@ export interface FrontParts {
   state?(): NodeState
   /** `call:NAME` commands, each once. */
   readonly onCall?: CallHandler
+  /** Makes a link; another one in a simulation. */
+  readonly dial?: typeof createDialer
 }
 
 /** A part of a service (packages/runtime). */
@@ -57,13 +60,13 @@ export interface Front {
 
 /** Makes a front; its parts begin it. */
 export function createFront(parts: FrontParts): Front {
-  const { service, role, settings, store, logger, metrics, clock, random, onCall } = parts
+  const { service, role, settings, store, logger, metrics, clock, random, onCall, dial } = parts
   const { nodeId, clusterSecret, routers } = settings
   const mirror = createMirror({ service }, { catalog: new CatalogStore(store), logger, clock, metrics })
   const loop = new LoopDelay({ clock })
   const links = new FrontLinks(
     { service, nodeId, role, clusterSecret, routers },
-    { mirror, loop, logger, metrics, clock, random, ...(onCall && { onCall }) },
+    { mirror, loop, logger, metrics, clock, random, ...(onCall && { onCall }), ...(dial && { dial }) },
   )
   const { address, statsAddress } = addressesOf(settings)
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({

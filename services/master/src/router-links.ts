@@ -20,6 +20,8 @@ export interface RouterParts {
   readonly random: Random
   readonly logger: Logger
   readonly metrics: Metrics
+  /** Makes a link; another one in a simulation. */
+  readonly dial?: typeof createDialer
   head(): number
   mayAct(): boolean
 }
@@ -38,7 +40,7 @@ export class RouterLinks {
     this.#parts = parts
     this.#log = new CommandLog(epoch)
     this.#dialers = routers.map((address) =>
-      createDialer(
+      (parts.dial ?? createDialer)(
         { address, nodeId, clusterSecret, role: 'master' },
         {
           ...parts,

@@ -32,6 +32,8 @@ export interface RouterParts {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly random: Random
+  /** Makes the server; another one in a simulation. */
+  readonly listen?: typeof createServer
 }
 
 /** The role under which masters link; every other one is a front. */
@@ -68,7 +70,7 @@ export class Router {
     this.#parts = parts
     this.#counts = declareMetrics(parts.metrics, this.#fanOut, () => this.#masters.size)
     this.#turn = new Batcher({ itemsMax: Infinity, bytesMax: Infinity }, { flush: () => this.#pumpAll() })
-    this.#server = createServer(
+    this.#server = (parts.listen ?? createServer)(
       { ...settings, role: 'mdw-router' },
       {
         ...parts,
