@@ -15,8 +15,10 @@ export interface ActivitySlotsParts {
   skuOf(skuId: number): number | undefined
 }
 
-/** Slots whose logs are read at a time: each part is served as soon as it is known. */
+/** Slots whose logs are read in one part: each is served as soon as it is known. */
 const REPLAY_SLOTS = 64
+/** Parts under way: an ask waits for three round trips, not for eighteen. */
+const REPLAY_LANES = 4
 const NO_EPOCH = -1
 
 /**
@@ -161,15 +163,21 @@ export class ActivitySlots {
     const claimed = await this.claim(who)
     const left = claimed.filter((slot) => this.states[slot] === SLOT.replaying)
     const seen = { slots: left.length, grants: 0, dropped: 0, lost: 0 }
-    for (let at = 0; at < left.length; at += REPLAY_SLOTS) {
-      const part = left.slice(at, at + REPLAY_SLOTS)
-      const found = await log.replay(activityId, part)
-      // A slot may have been lost and gained again meanwhile, and another may have granted in between.
-      if (!isValid() || this.#epoch !== epoch) return
-      seen.grants += found.length
-      seen.lost += this.#takeOver(part, found)
-      seen.dropped += this.#own(part)
+    const parts = Array.from({ length: Math.ceil(left.length / REPLAY_SLOTS) }, (_, index) =>
+      left.slice(index * REPLAY_SLOTS, (index + 1) * REPLAY_SLOTS),
+    )
+    const lane = async () => {
+      for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+        const found = await log.replay(activityId, part)
+        // A slot may have been lost and gained again meanwhile, and another may have granted in between.
+        if (!isValid() || this.#epoch !== epoch) return
+        seen.grants += found.length
+        seen.lost += this.#takeOver(part, found)
+        seen.dropped += this.#own(part)
+      }
     }
+    await Promise.all(Array.from({ length: REPLAY_LANES }, lane))
+    if (!isValid() || this.#epoch !== epoch) return
     if (seen.lost > 0) logger.error({ activityId, lost: seen.lost }, 'no room for grants of the log')
     if (seen.slots > 0) logger.info({ activityId, epoch, ...seen }, 'slots replayed')
   }
