@@ -1,5 +1,6 @@
 /** `npm run bench -- [NAME …] [--json]`: value and baseline of each benchmark, measured in turn in one run. */
 
+import { runBroadcast } from './broadcast.ts'
 import { runCounter } from './counter.ts'
 import { runDecide } from './decide.ts'
 import { runEdge } from './edge.ts'
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   counter: runCounter,
   orders: runOrders,
   edge: runEdge,
+  broadcast: runBroadcast,
   freshness: runFreshness,
   failover: runFailover,
   pace: runPace,

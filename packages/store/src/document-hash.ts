@@ -1,8 +1,8 @@
 import { hashText } from '@bigtap/kernel'
 
 /*
- * A front hashes every document that it applies, on its event loop: over bytes and by words, 0.2 µs for a status of 130
- * bytes; over the characters of the text it was 2 µs (bench `broadcast`).
+ * A front hashes every document that it applies, on its event loop. 100 fronts that apply 400 statuses each, on one core:
+ * 155 ms when the hash went over the characters of the text, 105 ms over bytes and by words.
  */
 
 /**
