@@ -45,7 +45,7 @@ describe('a run', () => {
 const FROM: Readonly<Record<keyof typeof NO_MISTAKES, number>> = {
   fencing: 1,
   idempotency: 1,
-  slotOwner: 1,
+  slotOwner: 20,
   logBeforeReply: 1,
 }
 

@@ -1,13 +1,11 @@
 /** The cart: token in, order or problem out. Its core and its ledger client are the product's; its HTTP is left out. */
 
 import { admit, answerOf, type CartAnswer } from '@bigtap/cart/core/cart'
-import { createMirror } from '@bigtap/catalog'
 import { isLayerShut } from '@bigtap/domain'
-import { CatalogStore, heartbeatLoop, Nodes } from '@bigtap/store'
 import { verifyAdmission } from '@bigtap/token'
 import { LedgerClient } from '@bigtap/transport'
-import type { Front } from './middle.ts'
-import { addressOf, contextOf, POLL_MS, REDIS_MS, type Site } from './site.ts'
+import { type Front, makeFront } from './front.ts'
+import { addressOf, contextOf, REDIS_MS, type Site } from './site.ts'
 
 /** Where both cart and order find the counter. */
 export const COUNTER_ID = 'counter-1'
@@ -25,17 +23,13 @@ export function startCart(site: Site, id: string): CartFront {
   const process = world.spawn(id, 'cart')
   const context = contextOf(site, process)
   const store = redis.connect(process, REDIS_MS)
-  const mirror = createMirror({ service: 'cart', pollMs: POLL_MS }, { ...context, catalog: new CatalogStore(store) })
+  const front = makeFront(process, store, context)
+  const { mirror } = front
   const settings = { ...LEDGER_CALLS, nodeId: id, role: 'cart', address: addressOf(COUNTER_ID) }
   const ledger = new LedgerClient(settings, context)
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id, role: 'cart', state: 'ready' as const, statsAddress: '', address: addressOf(id) },
-    ...{ revision: mirror.revision, digest: mirror.digest, at: process.clock.now() },
-  }))
   world.runIn(process, () => {
-    void mirror.start()
+    front.start()
     ledger.start()
-    heartbeat.start()
   })
   const isShut = (activityId: number) => isLayerShut(mirror.activity(activityId), 'cart')
   const buy = (token: string, uid: number, answer: (answer: CartAnswer) => void) => {

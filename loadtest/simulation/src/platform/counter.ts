@@ -1,6 +1,5 @@
 /** The counter as its main.ts puts it together. */
 
-import { createMirror } from '@bigtap/catalog'
 import { CallGatherer } from '@bigtap/counter/call-gatherer'
 import { RecentOrders } from '@bigtap/counter/core/recent-orders'
 import { Keeper } from '@bigtap/counter/keeper'
@@ -9,9 +8,9 @@ import { createRelay } from '@bigtap/counter/outbox-relay'
 import { Rebuilder } from '@bigtap/counter/rebuilder'
 import { Verifier } from '@bigtap/counter/verifier'
 import { isLayerShut } from '@bigtap/domain'
-import { CatalogStore, heartbeatLoop, Ledger, NameLease, Nodes } from '@bigtap/store'
-import type { Front } from './middle.ts'
-import { addressOf, contextOf, POLL_MS, REDIS_MS, type Site } from './site.ts'
+import { Ledger, NameLease } from '@bigtap/store'
+import { type Front, makeFront } from './front.ts'
+import { addressOf, contextOf, REDIS_MS, type Site } from './site.ts'
 
 const SETTINGS = { waitingMax: 512, recentMax: 4_096, sweepMs: 150, relayMs: 100, verifyMs: 150 }
 const LEASE_MS = 1_000
@@ -26,7 +25,8 @@ export function startCounter(site: Site, id: string): Front {
   const { clock, logger } = context
   const store = redis.connect(process, REDIS_MS)
   const ledger = new Ledger(store)
-  const mirror = createMirror({ service: 'counter', pollMs: POLL_MS }, { ...context, catalog: new CatalogStore(store) })
+  const front = makeFront(process, store, context)
+  const { mirror } = front
   const recent = new RecentOrders(SETTINGS.recentMax)
   const leaseOf = (name: string, ttlMs: number) => new NameLease(store, { name, owner: id, ttlMs })
   const activities = () => mirror.activities().values()
@@ -54,14 +54,10 @@ export function startCounter(site: Site, id: string): Front {
   const carry = keeper('relay', SETTINGS.relayMs, relay)
   const verifier = new Verifier(SETTINGS.verifyMs, () => rebuilder.round(), logger)
   const onFrame = createLedgerServer({ gatherer, clock, onSeconds: () => undefined })
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id, role: 'counter', state: 'ready' as const, statsAddress: '', address: addressOf(id) },
-    ...{ revision: mirror.revision, digest: mirror.digest, at: clock.now() },
-  }))
   hub.listen(addressOf(id), process, { onFrame: (link, kind, _correlation, body) => onFrame(link, kind, body) })
   world.runIn(process, () => {
-    void mirror.start()
-    for (const part of [verifier, sweep, carry, heartbeat]) part.start()
+    front.start()
+    for (const part of [verifier, sweep, carry]) part.start()
   })
   return { process, mirror }
 }

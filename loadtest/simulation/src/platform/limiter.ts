@@ -1,12 +1,11 @@
 /** A limiter, whole but for its sockets: requests come from the simulated public. */
 
-import { createMirror } from '@bigtap/catalog'
 import type { Reply } from '@bigtap/limiter/core/reply'
 import type { ExchangeHandler } from '@bigtap/limiter/edge/edge'
 import { createLimiter } from '@bigtap/limiter/limiter'
-import { CatalogStore, heartbeatLoop, Nodes, Reservations } from '@bigtap/store'
-import type { Front } from './middle.ts'
-import { addressOf, contextOf, POLL_MS, REDIS_MS, type Site } from './site.ts'
+import { Reservations } from '@bigtap/store'
+import { type Front, makeFront } from './front.ts'
+import { contextOf, REDIS_MS, type Site } from './site.ts'
 
 /** A request of a buyer. */
 export interface Request {
@@ -31,7 +30,8 @@ export function startLimiter(site: Site, id: string): LimiterFront {
   const process = world.spawn(id, 'limiter')
   const context = contextOf(site, process)
   const store = redis.connect(process, REDIS_MS)
-  const mirror = createMirror({ service: 'limiter', pollMs: POLL_MS }, { ...context, catalog: new CatalogStore(store) })
+  const front = makeFront(process, store, context)
+  const { mirror } = front
   let handle: ExchangeHandler = () => undefined
   const limiter = createLimiter(
     { ...SETTINGS, nodeId: id },
@@ -43,14 +43,9 @@ export function startLimiter(site: Site, id: string): LimiterFront {
       },
     },
   )
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id, role: 'limiter', state: 'ready' as const, statsAddress: '', address: addressOf(id) },
-    ...{ revision: mirror.revision, digest: mirror.digest, at: process.clock.now() },
-  }))
   world.runIn(process, () => {
-    void mirror.start()
+    front.start()
     void limiter.start()
-    heartbeat.start()
   })
   const request = ({ path, session, address }: Request, answer: (reply: Reply) => void) =>
     handle({

@@ -10,9 +10,10 @@ import { allDocuments, documentsOf } from '@bigtap/master/documents'
 import { factOf } from '@bigtap/master/keepers'
 import { LeaderSeat } from '@bigtap/master/leader-seat'
 import { LedgerOpener } from '@bigtap/master/ledger-opener'
+import { RouterLinks } from '@bigtap/master/router-links'
 import { CatalogStore, type HeardNode, Ledger, Nodes, type Store } from '@bigtap/store'
 import type { SimProcess } from '../world/process.ts'
-import { addressOf, type Context, contextOf, REDIS_MS, type Site } from './site.ts'
+import { addressOf, type Context, contextOf, REDIS_MS, ROUTER_ADDRESSES, type Site } from './site.ts'
 
 /** How often each loop looks, ms. */
 const LOOP_MS = { act: 50, status: 200, slots: 200, catalog: 500 } as const
@@ -58,6 +59,7 @@ class Reign {
   readonly #nodes: Nodes
   readonly #publisher: CatalogPublisher
   readonly #opener: LedgerOpener
+  readonly #links: RouterLinks
   readonly #slotKeeper = new SlotKeeper()
   readonly #timers: NodeJS.Timeout[] = []
   #sale: Sale | undefined
@@ -76,14 +78,20 @@ class Reign {
       ...{ catalog: new CatalogStore(store), logger: context.logger, epoch, mayAct },
       allDocuments: () => allDocuments(this.#sale === undefined ? [] : [this.#sale], this.#slots),
       onPublished: (revision, changes) => {
+        this.#links.publish(changes, revision)
         if (changes.some(({ key }) => key.startsWith('activity:')) && this.#sale) this.#sale.revision = revision
       },
       onRefused: (key, errors) => site.world.violate(`document ${key} was refused: ${errors.join(', ')}`),
     })
+    this.#links = new RouterLinks(
+      { routers: ROUTER_ADDRESSES, nodeId: parts.process.id, clusterSecret: 'simulation', epoch },
+      { ...context, mayAct, head: () => this.#publisher.lastRevision },
+    )
   }
 
   async start(): Promise<void> {
     if (!(await this.#load())) return
+    this.#links.start()
     this.#loop(LOOP_MS.act, () => this.#actRound())
     this.#loop(LOOP_MS.status, () => this.#statusRound())
     this.#loop(LOOP_MS.slots, () => this.#slotRound())
@@ -92,6 +100,7 @@ class Reign {
 
   stop(): void {
     this.#isOver = true
+    void this.#links.stop()
     for (const timer of this.#timers) clearInterval(timer)
   }
 

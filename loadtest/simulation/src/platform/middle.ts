@@ -1,18 +1,11 @@
 /** A Middle node as its main.ts puts it together. */
 
-import { createMirror } from '@bigtap/catalog'
 import { MiddleNode } from '@bigtap/middle/middle-node'
-import { CatalogStore, type Grant, GrantLog, Guards, heartbeatLoop, Nodes, type Store } from '@bigtap/store'
-import type { SimProcess } from '../world/process.ts'
-import { addressOf, contextOf, POLL_MS, REDIS_MS, type Site } from './site.ts'
+import { type Grant, GrantLog, Guards, type Store } from '@bigtap/store'
+import { type Front, makeFront } from './front.ts'
+import { addressOf, contextOf, REDIS_MS, type Site } from './site.ts'
 
 const LIMITS = { recordsMax: 1_024, pendingMax: 256, waitingMax: 256, rereadsMax: 32, asksPerFrameMax: 512 }
-
-/** A front as the end of a run looks at it. */
-export interface Front {
-  readonly process: SimProcess
-  readonly mirror: { readonly revision: number; readonly digest: string }
-}
 
 /** Starts a Middle node. */
 export function startMiddle(site: Site, id: string): Front & { leave(): void } {
@@ -20,25 +13,21 @@ export function startMiddle(site: Site, id: string): Front & { leave(): void } {
   const process = world.spawn(id, 'middle')
   const context = contextOf(site, process)
   const store = redis.connect(process, REDIS_MS)
-  const mirror = createMirror({ service: 'middle', pollMs: POLL_MS }, { ...context, catalog: new CatalogStore(store) })
+  const front = makeFront(process, store, context, () => node.state)
+  const { mirror } = front
   const log = mistakes.logBeforeReply ? new HastyGrantLog(store) : new GrantLog(store, new Guards(store))
   const node = new MiddleNode(
     { nodeId: id, ...LIMITS },
     { ...context, catalog: mirror, log, ring, isCatalogLoaded: () => mirror.isLoaded },
   )
   mirror.onChange(() => node.applyCatalog())
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id, role: 'middle', state: node.state, statsAddress: '', address: addressOf(id) },
-    ...{ revision: mirror.revision, digest: mirror.digest, at: process.clock.now() },
-  }))
   hub.listen(addressOf(id), process, {
     onFrame: (link, kind, _correlation, body) => node.onFrame(link, kind, body),
     onClose: (link) => node.desk.onClose(link),
   })
   world.runIn(process, () => {
-    void mirror.start()
+    front.start()
     node.start()
-    heartbeat.start()
   })
   return { process, mirror, leave: () => world.runIn(process, () => node.leave()) }
 }

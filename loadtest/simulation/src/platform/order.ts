@@ -1,6 +1,5 @@
 /** The order service but for its HTTP: intake, payments, cancel, reconciliation, refunds. */
 
-import { createMirror } from '@bigtap/catalog'
 import { LedgerView } from '@bigtap/order/ledger-view'
 import { OrderDesk } from '@bigtap/order/order-desk'
 import { createIntake } from '@bigtap/order/order-intake'
@@ -8,11 +7,11 @@ import { PaymentDesk } from '@bigtap/order/payment-desk'
 import { Reconciler } from '@bigtap/order/reconciler'
 import { refundRound } from '@bigtap/order/refunder'
 import { OUTCOME } from '@bigtap/protocol'
-import { CatalogStore, heartbeatLoop, Ledger, Nodes } from '@bigtap/store'
+import { Ledger } from '@bigtap/store'
 import { LedgerClient } from '@bigtap/transport'
 import { COUNTER_ID, LEDGER_CALLS } from './cart.ts'
-import type { Front } from './middle.ts'
-import { addressOf, contextOf, POLL_MS, REDIS_MS, type Site } from './site.ts'
+import { type Front, makeFront } from './front.ts'
+import { addressOf, contextOf, REDIS_MS, type Site } from './site.ts'
 
 const RECONCILE_MS = 2_000
 const REFUND_MS = 500
@@ -40,7 +39,8 @@ export function startOrder(site: Site, id: string): OrderFront {
   const now = () => clock.now()
   const store = redis.connect(process, REDIS_MS)
   const ledger = new Ledger(store)
-  const mirror = createMirror({ service: 'order', pollMs: POLL_MS }, { ...context, catalog: new CatalogStore(store) })
+  const front = makeFront(process, store, context)
+  const { mirror } = front
   const db = record.connect(process)
   const counter = new LedgerClient(
     { ...LEDGER_CALLS, nodeId: id, role: 'order', address: addressOf(COUNTER_ID) },
@@ -57,15 +57,10 @@ export function startOrder(site: Site, id: string): OrderFront {
     onStored: () => undefined,
     onDeadLetter: () => world.violate('a dead letter'),
   })
-  const heartbeat = heartbeatLoop(new Nodes(store), () => ({
-    ...{ id, role: 'order', state: 'ready' as const, statsAddress: '', address: addressOf(id) },
-    ...{ revision: mirror.revision, digest: mirror.digest, at: now() },
-  }))
   const every = (ms: number, work: () => Promise<unknown>) => setInterval(() => void work().catch(() => undefined), ms)
   world.runIn(process, () => {
-    void mirror.start()
+    front.start()
     counter.start()
-    heartbeat.start()
     eventLog.consume(process, intake)
     every(RECONCILE_MS, () => reconciler.round())
     every(REFUND_MS, () => refundRound(db, { now: now(), afterMs: REFUND_MS }))

@@ -5,10 +5,12 @@ import type { SimProcess } from '../world/process.ts'
 import type { Doors } from './buyer.ts'
 import { type CartFront, startCart } from './cart.ts'
 import { startCounter } from './counter.ts'
+import type { Front } from './front.ts'
 import { type LimiterFront, startLimiter } from './limiter.ts'
 import { startMaster } from './master.ts'
-import { type Front, startMiddle } from './middle.ts'
+import { startMiddle } from './middle.ts'
 import { type OrderFront, startOrder } from './order.ts'
+import { startRouter } from './router.ts'
 import type { Site } from './site.ts'
 
 /** Keeps each process of the platform, or its successor. */
@@ -30,6 +32,7 @@ export class Platform {
       ...named('middle', counts.middles),
       ...named('limiter', counts.limiters),
       ...named('counter', counts.counters),
+      ...named('mdwrouter', 2),
       ...named('master', counts.masters),
       ...named('cart', 1),
       ...named('order', 1),
@@ -86,8 +89,8 @@ export class Platform {
   #start(id: string): void {
     const { site } = this
     const role = id.split('-')[0]
-    if (role === 'master') {
-      this.#processes.set(id, startMaster(site, id).process)
+    if (role === 'master' || role === 'mdwrouter') {
+      this.#processes.set(id, (role === 'master' ? startMaster : startRouter)(site, id).process)
       return
     }
     const front = this.#startFront(id, role ?? '')

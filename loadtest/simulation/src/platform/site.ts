@@ -69,7 +69,7 @@ export function contextOf({ world, hub }: Site, process: SimProcess): Context {
 
 /** Longest wait of a service for Redis, ms: the default of their settings. */
 export const REDIS_MS = 100
-/** How often a front compares its mirror, ms. */
-export const POLL_MS = 250
+/** Where the routers listen. */
+export const ROUTER_ADDRESSES: readonly string[] = ['mdwrouter-1:8000', 'mdwrouter-2:8000']
 /** Address of a process: its host and one port. */
 export const addressOf = (id: string) => `${id}:8000`

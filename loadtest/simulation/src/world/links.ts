@@ -1,7 +1,16 @@
 /** Links between services over the simulated network, in the shape of packages/transport. */
 
 import type { Kind } from '@bigtap/protocol'
-import type { CloseReason, Dialer, DialerParts, DialerSettings, Link, LinkState, ServerParts } from '@bigtap/transport'
+import type {
+  CloseReason,
+  createServer,
+  Dialer,
+  DialerParts,
+  DialerSettings,
+  Link,
+  LinkState,
+  ServerParts,
+} from '@bigtap/transport'
 import type { Network } from './network.ts'
 import type { SimProcess } from './process.ts'
 import type { World } from './world.ts'
@@ -36,6 +45,19 @@ export class LinkHub {
       if (this.#listeners.get(address) === listener) this.#listeners.delete(address)
     })
     this.#follow(process)
+  }
+
+  /** What stands in the place of createServer, for a process that listens at an address. */
+  serverOf(address: string, process: SimProcess): typeof createServer {
+    return (_settings, parts) => ({
+      limits: {},
+      links: () => [][Symbol.iterator](),
+      start: async () => {
+        this.listen(address, process, parts)
+        return { host: process.host, port: 0 }
+      },
+      stop: async () => undefined,
+    })
   }
 
   /** What stands in the place of createDialer, for a process. */
