@@ -17,7 +17,7 @@ export interface MirrorSettings {
 const POLL_MS = 500
 /** Every front still reaches the newest revision within a second. */
 const QUIET_POLL_MS = 1_000
-/** After a poll that failed while something is known to be missing. */
+/** Before the first poll that is answered, and after one that failed while something is known to be missing. */
 const RETRY_MS = 100
 const LIVE_STATES: readonly string[] = ['scheduled', 'preloading', 'armed', 'open', 'paused']
 
@@ -205,7 +205,7 @@ export class Mirror implements CatalogView {
   /** With nothing to sell soon, a change may take a little longer to be seen, and an idle platform sleeps. */
   #waitMs(): number {
     const { pollMs = POLL_MS } = this.#settings
-    if (this.#isMissed) return Math.min(pollMs, RETRY_MS)
+    if (this.#isMissed || !this.isLoaded) return Math.min(pollMs, RETRY_MS)
     for (const { state } of this.activities().values()) if (LIVE_STATES.includes(state)) return pollMs
     return Math.max(pollMs, QUIET_POLL_MS)
   }
