@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ACTIVITY_EVENTS, ACTIVITY_TABLE, activityStep, isLayerOpen, isSelling } from './activity-machine.ts'
+import {
+  ACTIVITY_EVENTS,
+  ACTIVITY_TABLE,
+  activityStep,
+  isLayerOpen,
+  isLayerShut,
+  isSelling,
+} from './activity-machine.ts'
 import type { Parsed } from './checks.ts'
 import { PROBLEM_STATUS, problemBody } from './codes.ts'
 import { FIGURES_ARROWS, machinesDocument } from './diagrams.ts'
@@ -162,6 +169,16 @@ describe('activity machine', () => {
     expect([9, 10, 19, 20].map((now) => isSelling(armed, now))).toEqual([false, true, true, false])
     expect(isSelling({ ...armed, state: 'paused' }, 15)).toBe(false)
     expect(isSelling({ ...armed, stage: 'cart' }, 15)).toBe(false)
+  })
+
+  test('a layer is open with the ones within it; of an activity that is not known none is known to be shut', () => {
+    expect((['counter', 'cart', 'middle'] as const).map((layer) => isLayerOpen('cart', layer))).toEqual([
+      true,
+      true,
+      false,
+    ])
+    expect((['counter', 'cart', 'middle'] as const).some((layer) => isLayerOpen('shut', layer))).toBe(false)
+    expect(isLayerShut(undefined, 'counter')).toBe(false)
   })
 })
 

@@ -53,7 +53,6 @@ async function rig(stock: number): Promise<Rig> {
     admission: 'direct',
     reservation: NO_RESERVATION,
     accessLimits: [],
-    stage: 'middle',
   })
   const sku = await db.definitions.createSku(activity.id, {
     title: 'phone',

@@ -93,13 +93,19 @@ test('canaries are one linked limiter and one linked Middle node', () => {
   const node = (id: string, role: string, more = {}) => ({
     id,
     role,
+    state: 'ready',
     isLinked: true,
     isLive: true,
     eventLoopMs: 5,
     ...more,
   })
   const nodes = [
-    ...[node('limiter-2', 'limiter'), node('limiter-1', 'limiter'), node('cart-1', 'cart')],
+    ...[
+      node('limiter-0', 'limiter', { state: 'leaving' }),
+      node('limiter-2', 'limiter'),
+      node('limiter-1', 'limiter'),
+      node('cart-1', 'cart'),
+    ],
     ...[
       node('middle-1', 'middle', { isLinked: false }),
       node('middle-2', 'middle', { isLive: false }),

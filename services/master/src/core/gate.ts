@@ -132,7 +132,7 @@ function standsStill({ name, canaries }: Busy, words: readonly (CanaryWord | und
 export function chooseCanaries(nodes: readonly CanaryFact[]): Canary[] {
   return CANARY_ROLES.flatMap((role) =>
     nodes
-      .filter((node) => node.role === role && node.isLinked && node.isLive)
+      .filter((node) => node.role === role && node.isLinked && node.isLive && node.state === 'ready')
       .sort((a, b) => a.id.localeCompare(b.id))
       .slice(0, 1)
       .map(({ id, eventLoopMs = 0 }) => ({ nodeId: id, eventLoopMs })),
@@ -143,6 +143,8 @@ export function chooseCanaries(nodes: readonly CanaryFact[]): Canary[] {
 export interface CanaryFact {
   readonly id: string
   readonly role: string
+  /** One that joins or leaves is about to be gone. */
+  readonly state: string
   readonly isLinked: boolean
   readonly isLive: boolean
   readonly eventLoopMs: number | undefined
