@@ -16,7 +16,7 @@ export interface SeenNode extends HeardNode {
   readonly clockOffsetMs: number | undefined
   readonly clockErrorMs: number | undefined
   readonly eventLoopMs: number | undefined
-  readonly refused: number
+  readonly refusals: readonly { readonly key: string; readonly error: string }[]
 }
 
 /** Collaborators. */
@@ -80,7 +80,7 @@ export class NodeWatch {
         ...{ ageMs, isLive: ack !== undefined || ageMs < NODE_SILENT_MS, isLinked: ack !== undefined },
         ...{ ackedSequence: ack?.upTo, clockOffsetMs: ack?.clockOffsetMs },
         ...{ clockErrorMs: ack?.clockErrorMs, eventLoopMs: ack?.eventLoopMs },
-        refused: ack?.refused.length ?? 0,
+        refusals: ack?.refused ?? [],
       }
     })
   }

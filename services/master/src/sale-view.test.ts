@@ -29,7 +29,7 @@ function viewOf(figures: Figures, guard: string | undefined, isReady = true): Sa
   const ledger = { figures: async () => new Map([[3, figures]]), guards: { read: async () => guard } }
   const beat: SeenNode = {
     ...{ id: 'middle-1', role: 'middle', state: 'ready', address: 'x:1', statsAddress: '' },
-    ...{ revision: 1, digest: '', at: clock.now() - 300, ageMs: 300, isLive: true, isLinked: false, refused: 0 },
+    ...{ revision: 1, digest: '', at: clock.now() - 300, ageMs: 300, isLive: true, isLinked: false, refusals: [] },
     ...{ ackedSequence: undefined, clockOffsetMs: undefined, clockErrorMs: undefined, eventLoopMs: undefined },
   }
   return new SaleView({

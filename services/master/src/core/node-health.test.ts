@@ -3,7 +3,7 @@ import { type HealthFact, NodeHealth } from './node-health.ts'
 
 const node = (more: Partial<HealthFact> = {}): HealthFact => ({
   ...{ id: 'limiter-1', role: 'limiter', isLive: true, revision: 5, digest: 'aa' },
-  ...{ clockOffsetMs: 3, clockErrorMs: 0 },
+  ...{ clockOffsetMs: 3, clockErrorMs: 0, refusals: [] },
   ...more,
 })
 const head = { revision: 5, digest: 'aa' }
@@ -49,4 +49,12 @@ test('a node that is gone is not complained about', () => {
   firing(health, 0, node({ clockOffsetMs: 99 }))
   expect(health.look(1, { head, nodes: [] }).map(({ isFiring }) => isFiring)).toEqual([false, false])
   expect(health.look(2, { head, nodes: [node({ role: 'master', revision: 0, digest: '' })] })).toEqual([])
+})
+
+test('the alarm says which documents a node refused', () => {
+  const health = new NodeHealth()
+  const refusals = [{ key: 'sku:1:1', error: 'pace must be a number' }]
+  firing(health, 0, node({ digest: 'bb', refusals }))
+  const found = health.look(1_001, { head, nodes: [node({ digest: 'bb', refusals })] })
+  expect(found.find(({ isFiring }) => isFiring)?.alarm.data).toMatchObject({ refusals })
 })

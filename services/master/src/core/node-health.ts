@@ -12,6 +12,8 @@ export interface HealthFact {
   readonly clockOffsetMs: number | undefined
   /** How far the measurement may be wrong. */
   readonly clockErrorMs: number | undefined
+  /** Documents that it did not take, where a link told. */
+  readonly refusals: readonly { readonly key: string; readonly error: string }[]
 }
 
 /** A fact of the register: the alarm, and whether it fires. */
@@ -29,6 +31,7 @@ export const LAG_MS = 1_500
 /** A digest may differ this long. */
 export const DIFFERS_MS = 1_000
 const HEADS_MAX = 256
+const REFUSALS_SHOWN = 5
 
 interface Head {
   readonly revision: number
@@ -52,13 +55,16 @@ export class NodeHealth {
   }
 
   #findingsOf(node: HealthFact, now: number): Finding[] {
-    const { id, role, clockOffsetMs = 0, clockErrorMs = 0, revision, digest } = node
+    const { id, role, clockOffsetMs = 0, clockErrorMs = 0, revision, digest, refusals } = node
     const isOff = Math.abs(clockOffsetMs) - clockErrorMs > CLOCK_OFF_MS // a slow round trip tells little
     const due = this.#heads.findLast(({ since }) => now - since >= LAG_MS)?.revision ?? 0
     const lacks = this.#differs(node, now)
     return [
       finding(isOff, clockAlarm(id, { role, offsetMs: Math.round(clockOffsetMs) })),
-      finding(lacks || revision < due, documentsAlarm(id, { role, revision, digest, due })),
+      finding(
+        lacks || revision < due,
+        documentsAlarm(id, { role, revision, digest, due, refusals: refusals.slice(0, REFUSALS_SHOWN) }),
+      ),
     ]
   }
 
