@@ -1,4 +1,4 @@
-import type { ActivityDoc, Figures, SkuDoc } from '@bigtap/domain'
+import type { ActivityDoc, Figures, SkuDoc, SkuState, StatusDoc } from '@bigtap/domain'
 import { type Clock, type Logger, type Random, slotOf } from '@bigtap/kernel'
 import type { Claimant, Grant, GrantLog, LeaseWish } from '@bigtap/store'
 import { ActivitySlots } from './activity-slots.ts'
@@ -49,6 +49,13 @@ const RETRY_EVERY_MS = 100
 /** A lease runs 1.5 s in the ledger; ours ends earlier, so that the ledger never takes back what we still grant from. */
 export const LEASE_TRUST_MS = 1_200
 
+/** A SKU as the catalog has it; `sku` is its place in the decider's table. */
+export interface ConfiguredSku {
+  readonly sku: number
+  readonly doc: SkuDoc
+  readonly status?: StatusDoc | undefined
+}
+
 /** One activity at this node: its claim, slots, leases, release machines and grants. */
 export class ActivityKeeper {
   readonly activityId: number
@@ -65,6 +72,8 @@ export class ActivityKeeper {
   /** May Redis have lost what we granted? */
   #mustAdopt = false
   #isLeasing = false
+  /** Units have come back that our figures do not know of. */
+  #mustLook = false
   #leasedAt = 0
   #retryAt = 0
   #lastFault = ''
@@ -109,18 +118,20 @@ export class ActivityKeeper {
   }
 
   /** Takes the newest documents; they hold from this moment. */
-  configure(doc: ActivityDoc, skus: readonly { sku: number; doc: SkuDoc }[]): void {
+  configure(doc: ActivityDoc, skus: readonly ConfiguredSku[]): void {
     const table = this.#parts.decider.skus
     this.#doc = doc
-    for (const { sku, doc: skuDoc } of skus) {
+    for (const { sku, doc: skuDoc, status } of skus) {
       const kept = this.skus.get(skuDoc.id)
       if (kept === undefined) this.skus.set(skuDoc.id, { sku, doc: skuDoc, ...NOTHING_KNOWN })
       else kept.doc = skuDoc
       table.slots[sku] = this.slots.states
       table.isServing[sku] = this.#state === 'serving' ? 1 : 0
       this.slots.welcome(skuDoc.id)
+      this.#mustLook ||= hasComeBack(table.state[sku], status)
     }
     this.#stepReleases()
+    if (this.#mustLook) void this.#lease(true)
   }
 
   /** Writes the grant that decide has just made; it is answered when it is settled. */
@@ -151,7 +162,7 @@ export class ActivityKeeper {
     for (const { sku } of this.skus.values()) this.#parts.decider.skus.wanting[sku] = 0
     const mayRetry = now >= this.#retryAt
     if (this.#state === 'serving') {
-      void this.#lease(now - this.#leasedAt >= HEARTBEAT_MS)
+      void this.#lease(this.#mustLook || now - this.#leasedAt >= HEARTBEAT_MS)
       if (mayRetry && !this.slots.isComplete) void this.#takeSlots()
     } else if (this.#state === 'waiting' && this.hasLedger && mayRetry) void this.#recover()
   }
@@ -270,6 +281,7 @@ export class ActivityKeeper {
     const { decider, clock } = this.#parts
     const sentAtCall = wishes.map(({ skuId }) => decider.skus.sent[this.skus.get(skuId)?.sku ?? 0] as number)
     this.#isLeasing = true
+    if (isHeartbeat) this.#mustLook = false
     this.#leasedAt = clock.now()
     const leaseUntil = this.#leasedAt + LEASE_TRUST_MS
     try {
@@ -362,4 +374,10 @@ function nothing(available: number): LeaseAnswer {
 /** A command that only took too long was not lost with its server; after any other fault Redis may be another one. */
 function mayHaveLost(error: unknown): boolean {
   return !(error instanceof Error && error.message.includes('timed out'))
+}
+
+/** The limiters sell again, and we would still say sold out until the next heartbeat. */
+function hasComeBack(state: SkuState | undefined, status: StatusDoc | undefined): boolean {
+  const isOut = state === 'soldOut' || state === 'exhausted'
+  return isOut && status !== undefined && !status.soldOut && !status.exhausted && status.free > 0
 }

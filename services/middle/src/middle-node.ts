@@ -190,7 +190,7 @@ export class MiddleNode {
     const rows = doc.skuIds.flatMap((skuId) => {
       const skuDoc = catalog.sku(doc.id, skuId)
       const sku = skuDoc === undefined ? -1 : this.#rowOf(doc.id, skuId)
-      return skuDoc === undefined || sku < 0 ? [] : [{ sku, doc: skuDoc }]
+      return skuDoc === undefined || sku < 0 ? [] : [{ sku, doc: skuDoc, status: catalog.status(doc.id, skuId) }]
     })
     keeper.configure(doc, rows)
   }
