@@ -4,8 +4,8 @@ import { type Ack, AHEAD_MAX, type NodeAck, REFUSED_MAX } from '@bigtap/protocol
 
 /** Frames that were sent and not acked; then even what is urgent waits. */
 export const FRAMES_MAX = 256
-/** 8 KiB that were sent and not acked: then all but what is urgent waits, and may be superseded meanwhile. */
-export const WINDOW_BYTES = 8_192
+/** 4 KiB that were sent and not acked, so mostly one frame: then all but what is urgent waits, and may be superseded meanwhile. */
+export const WINDOW_BYTES = 4_096
 
 const NOTHING: Ack = { epoch: 0, upTo: 0, revision: 0, digest: '', eventLoopMs: 0, refused: [], ahead: [] }
 
