@@ -7,7 +7,7 @@ for at = 4, #ARGV, 6 do
   local figures = sku(id)
   local reply = 1
   if redis.call('ZSCORE', TOKENS, member) then reply = 1
-  elseif not isOwned(slot) then reply = -1
+  elseif not isOwned[at] then reply = -1
   else
     local isOrder = redis.call('HEXISTS', ORDERS, 'o' .. ARGV[at]) == 1
     local isAlive = tonumber(ARGV[at + 5]) >= now

@@ -11,7 +11,7 @@ for at = 4, #ARGV, 6 do
   held[id] = held[id] or tonumber(redis.call('HGET', LEASE, id) or 0)
   local reply = 0
   if redis.call('ZSCORE', TOKENS, member) or redis.call('HEXISTS', ORDERS, 'o' .. ARGV[at]) == 1 then reply = 1
-  elseif not isOwned(ARGV[at + 2]) then reply = -1
+  elseif not isOwned[at] then reply = -1
   elseif figures and held[id] >= quantity then
     held[id] = held[id] - quantity
     redis.call('HSET', LEASE, id, whole(held[id]))
