@@ -123,10 +123,14 @@ test('a sale goes from scheduled to closed by itself, its layers from the inside
   expect((await call('PATCH', `activities/${a}`, { closesAt: Date.now() + 500 })).status).toBe(200)
   await waitFor('shut', () => stages.includes('closed/shut'))
 
-  expect(stages.filter((one, at) => one !== stages[at - 1])).toEqual([
+  // A slow limiter may see two steps at once, and never one back.
+  const steps = [
     ...['scheduled/shut', 'preloading/shut', 'preloading/counter', 'preloading/cart', 'preloading/middle'],
     ...['armed/middle', 'open/middle', 'closed/middle', 'closed/cart', 'closed/counter', 'closed/shut'],
-  ])
+  ]
+  const places = stages.map((one) => steps.indexOf(one))
+  expect(places).not.toContain(-1)
+  expect(places).toEqual([...places].sort((x, y) => x - y))
 })
 
 test('a change is tried by one limiter and one Middle node, and then it is everywhere', async () => {
@@ -173,6 +177,16 @@ test('what a canary refuses is not published, its other canary gets the old docu
   const forced = await call('PATCH', `activities/${a}/skus/${s}?force=true`, { policy: { pacePerSecond: 9 } })
   expect(forced.status).toBe(200)
   await stop()
+})
+
+test('a sale of more products than a front tries at a time is scheduled, and its rate is set for all', async () => {
+  const { a } = await draft()
+  const sku = { title: 'Case', priceCents: 1, currency: 'EUR', stock: 5, limitPerBuyer: 1 }
+  for (let more = 0; more < 70; more++) await call('POST', `activities/${a}/skus`, sku)
+  expect((await call('POST', `activities/${a}/actions/schedule`)).status).toBe(200)
+  expect((await call('POST', 'rate', { activityId: a, pacePerSecond: 4 })).status).toBe(200)
+  const paces = ({ mirror }: Front) => mirror.activity(a)?.skuIds.map((id) => mirror.sku(a, id)?.policy.pacePerSecond)
+  await waitFor('everywhere', () => fronts.every((front) => paces(front)?.every((pace) => pace === 4)))
 })
 
 test('what no sale can mean is refused before it is tried', async () => {
