@@ -118,6 +118,8 @@ function leaveOne(platform: Platform): void {
   const process = pick(platform, 'middle')
   if (process === undefined) return
   const { world } = platform.site
+  // Cut off from the routers it learns late that its slots are others' already.
+  if (world.chance(0.6)) for (const router of platform.hostsOf('mdw-router')) cut(platform, process.host, router)
   platform.leave(process.id)
   world.after(3_000, () => {
     process.kill()

@@ -14,7 +14,7 @@ if (typeof args === 'string') {
   console.error(`${args}\n${USAGE}`)
   process.exit(2)
 }
-if (args.isScale) console.log(await runScale({ seed: args.seed }))
+if (args.isScale) console.log(await runScale({ seed: args.seed, isLoud: true }))
 else if (args.seeds === 1) await runOne(args)
 else await runMany(args)
 

@@ -54,7 +54,9 @@ export class Oracle {
   readonly #toldTokens = new Map<string, KnownToken>()
   readonly #byBuyer = new Map<string, string[]>()
   readonly #owners = new Map<string, string>()
-  readonly #made = new Map<string, string>()
+  /** By order: which process brought it to Redis, and when. */
+  readonly #made = new Map<string, { by: string; at: number }>()
+  readonly #diedAt = new Map<string, number>()
   readonly #forgottenOrders = new Set<string>()
   #scripts = 0
 
@@ -136,9 +138,16 @@ export class Oracle {
       this.#owners.set(slot, owner.split('|')[2] ?? '')
   }
 
-  /** Was this order made, and then forgotten by a failover, and not put back since? */
+  /** A process has died, and with it what it remembered. */
+  onDeath(id: string): void {
+    this.#diedAt.set(id, this.#world.now)
+  }
+
+  /** Was this order forgotten by a failover, and by the counter that made it, which has died since? */
   isForgotten(orderId: string): boolean {
-    return this.#forgottenOrders.has(orderId) && this.#order(orderId) === undefined
+    const made = this.#made.get(orderId)
+    const isRemembered = made !== undefined && (this.#diedAt.get(made.by) ?? Number.NEGATIVE_INFINITY) < made.at
+    return this.#forgottenOrders.has(orderId) && this.#order(orderId) === undefined && !isRemembered
   }
 
   /** Compares every count with what it counts. */
@@ -202,7 +211,7 @@ export class Oracle {
       if (this.#made.has(orderId) && !this.#forgottenOrders.delete(orderId))
         this.#violate(`token ${token} made its order twice`)
       this.#world.note(`buyer ${uid} has ordered sku ${id} with token ${token?.slice(0, 8)}`)
-      this.#made.set(orderId, caller)
+      this.#made.set(orderId, { by: caller, at: this.#world.now })
       this.counts.orders++
       this.#checkRule(uid ?? '', id ?? '')
     }

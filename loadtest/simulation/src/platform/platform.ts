@@ -75,6 +75,11 @@ export class Platform {
     return [...this.#processes.values()].filter(({ state }) => state !== 'dead')
   }
 
+  /** Machines of the processes of a role. */
+  hostsOf(role: string): string[] {
+    return this.running().flatMap((process) => (process.role === role ? [process.host] : []))
+  }
+
   /** Everything that follows the catalog. */
   fronts(): Front[] {
     return [...this.#fronts.values()]
@@ -94,6 +99,7 @@ export class Platform {
       return
     }
     const front = this.#startFront(id, role ?? '')
+    front.process.onDeath.push(() => site.oracle.onDeath(id))
     this.#fronts.set(id, front)
     this.#processes.set(id, front.process)
   }

@@ -14,10 +14,20 @@ export interface ScaleSettings {
   readonly middles: number
   readonly skus: number
   readonly stock: number
+  /** Says how far it is. */
+  readonly isLoud: boolean
 }
 
 /** What is asked for: 100 limiters, 100 Middles, 400 SKUs, 10 million buyers for 100,000 units. */
-export const SCALE: ScaleSettings = { seed: 1, buyers: 10_000_000, limiters: 100, middles: 100, skus: 400, stock: 250 }
+export const SCALE: ScaleSettings = {
+  seed: 1,
+  buyers: 10_000_000,
+  limiters: 100,
+  middles: 100,
+  skus: 400,
+  stock: 250,
+  isLoud: false,
+}
 
 /** The activity of the sale. */
 export const ACTIVITY_ID = 1
@@ -37,7 +47,7 @@ export function scaleDocuments({ skus, stock }: ScaleSettings): { activity: Acti
     },
     ...{ opensAt: EPOCH_MS, closesAt: EPOCH_MS + 3_600_000, reservation: NO_RESERVATION, skuIds, accessLimits: [] },
   }
-  const policy = { ...DEFAULT_POLICY, holdSeconds: 8, tokenSeconds: 5 }
+  const policy = { ...DEFAULT_POLICY, holdSeconds: 2, tokenSeconds: 5 }
   const rest = {
     activityId: ACTIVITY_ID,
     priceCents: 100,

@@ -24,6 +24,10 @@ const STEPS_MAX = 12_000
 const SPREAD_STEPS = 5
 const TURNS_PER_STEP = 3
 const BATCH_MAX = 128
+/** Who does not pay gives the unit back after its hold. */
+const PAYING = 0.99
+/** The log says once a virtual second how far it is. */
+const PROGRESS_STEPS = 100
 const STATE = { asks: 0, carts: 1, pays: 2, gone: 3 } as const
 
 /** What a run of the scale mode says. */
@@ -127,8 +131,15 @@ class ScaleRun {
       if (step % TICK_STEPS === 0) for (const node of this.#nodes) node.tick()
       await this.#settle()
       if (step % STATUS_STEPS === 0 && (await this.#look())) return
+      if (step % PROGRESS_STEPS === 0) this.#say()
       if (this.#wheel.waiting === 0) return
     }
+  }
+
+  #say(): void {
+    const seconds = Math.round((performance.now() - this.#startedAt) / 1000)
+    const text = `${this.#step / PROGRESS_STEPS} s: ${this.#asks} asks, ${this.#sold} sold, after ${seconds} s`
+    if (this.#settings.isLoud) process.stderr.write(`${text}\n`)
   }
 
   report(): ScaleReport {
@@ -202,9 +213,8 @@ class ScaleRun {
     const buyer = uid - 1
     this.#events++
     this.#tokens.set(buyer, { tokenId, expiresAt })
-    const isLost = this.#random.next() < 0.01
-    this.#state[buyer] = isLost ? STATE.gone : STATE.carts
-    if (!isLost) this.#again(buyer, 50 + this.#random.next() * 500)
+    this.#state[buyer] = STATE.carts
+    this.#again(buyer, 50 + this.#random.next() * 300)
   }
 
   async #settle(): Promise<void> {
@@ -221,9 +231,9 @@ class ScaleRun {
     const isMade = await this.#ledger.reserve(batch)
     for (const [index, { uid }] of batch.entries()) {
       this.#events++
-      const pays = isMade[index] === true && this.#random.next() < 0.95
+      const pays = isMade[index] === true && this.#random.next() < PAYING
       this.#state[uid - 1] = pays ? STATE.pays : STATE.gone
-      if (pays) this.#again(uid - 1, 500 + this.#random.next() * 4_000)
+      if (pays) this.#again(uid - 1, 200 + this.#random.next() * 1_200)
     }
   }
 
