@@ -179,16 +179,6 @@ test('what a canary refuses is not published, its other canary gets the old docu
   await stop()
 })
 
-test('a sale of more products than a front tries at a time is scheduled, and its rate is set for all', async () => {
-  const { a } = await draft()
-  const sku = { title: 'Case', priceCents: 1, currency: 'EUR', stock: 5, limitPerBuyer: 1 }
-  for (let more = 0; more < 70; more++) await call('POST', `activities/${a}/skus`, sku)
-  expect((await call('POST', `activities/${a}/actions/schedule`)).status).toBe(200)
-  expect((await call('POST', 'rate', { activityId: a, pacePerSecond: 4 })).status).toBe(200)
-  const paces = ({ mirror }: Front) => mirror.activity(a)?.skuIds.map((id) => mirror.sku(a, id)?.policy.pacePerSecond)
-  await waitFor('everywhere', () => fronts.every((front) => paces(front)?.every((pace) => pace === 4)))
-})
-
 test('what no sale can mean is refused before it is tried', async () => {
   const { a } = await draft()
   const year = 400 * 86_400_000

@@ -64,21 +64,28 @@ export const CHANGES_WAITING_MAX = 64
 /** The desk: one change at a time. */
 export class SaleDesk {
   readonly parts: DeskParts
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #turns: Record<'normal' | 'urgent', Promise<unknown>> = {
+    normal: Promise.resolve(),
+    urgent: Promise.resolve(),
+  }
   #waiting = 0
 
   constructor(parts: DeskParts) {
     this.parts = parts
   }
 
-  /** Runs a change alone; 503 when too many wait, or while Redis is away. */
-  async change<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs a change alone; 503 when too many wait, or while Redis is away. What stops a sale or lets it go on (`isUrgent`) has
+   * its own turn: it does not wait for a change that is being tried, which writes only what it changes.
+   */
+  async change<T>(work: () => Promise<T>, { isUrgent = false } = {}): Promise<T> {
     if (!this.parts.loader.isLoaded) throw new Problem('unavailable', { detail: 'definitions are not loaded yet' })
     if (!this.parts.store.ready()) throw new Problem('unavailable', { detail: 'redis is away' })
     if (this.#waiting >= CHANGES_WAITING_MAX) throw new Problem('overloaded')
     this.#waiting++
-    const result = this.#turn.then(work).finally(() => this.#waiting--)
-    this.#turn = result.catch(() => undefined) // its caller gets the fault; the next one goes on
+    const lane = isUrgent ? 'urgent' : 'normal'
+    const result = this.#turns[lane].then(work).finally(() => this.#waiting--)
+    this.#turns[lane] = result.catch(() => undefined) // its caller gets the fault; the next one goes on
     return result
   }
 

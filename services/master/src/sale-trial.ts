@@ -14,9 +14,9 @@ import type { RecordKeeper } from './record-keeper.ts'
 
 /** Collaborators. */
 export interface SaleTrialParts {
-  readonly gate: ConfigGate
-  readonly publisher: CatalogPublisher
-  readonly record: RecordKeeper
+  readonly gate: Pick<ConfigGate, 'try'>
+  readonly publisher: Pick<CatalogPublisher, 'published'>
+  readonly record: Pick<RecordKeeper, 'note' | 'flushAudit'>
   readonly clock: Clock
 }
 

@@ -149,11 +149,18 @@ export function changer(
       handler: async (request, reply) => {
         const actor = sessions.changer(request, least)
         const change: Change = { actor, ids: idsOf(request), body: readJson(request), request }
-        const answer = await desk.change(async () => work(change))
+        const answer = await desk.change(async () => work(change), { isUrgent: isUrgent(change) })
         if (answer instanceof Accepted) return reply.code(202).send(answer.body)
         return reply.code(status).send(answer)
       },
     })
+}
+
+/** Stopping a sale, or letting it go on, does not wait for a change that is being tried. */
+function isUrgent({ body, request }: Change): boolean {
+  const { action } = request.params as { action?: string }
+  if (action !== undefined) return ['pause', 'resume', 'close', 'open'].includes(action)
+  return request.method === 'PATCH' && Object.keys(body).join() === 'paused'
 }
 
 /** `?force=true` does without the trial, or without the nodes that are late; only an admin takes that risk. */
