@@ -309,7 +309,11 @@ test('the stream and the console are served', async () => {
   const answer = await fetch(`${origin}/admin/v1/stream`, { headers: { cookie: operator.cookie } })
   const reader = answer.body?.getReader()
   let first = ''
-  while (!first.includes('data: ')) first += new TextDecoder().decode((await reader?.read())?.value)
+  while (!first.includes('data: ')) {
+    const piece = await reader?.read()
+    if (piece?.done !== false) throw new Error(`the stream ended (${answer.status}): ${first}`)
+    first += new TextDecoder().decode(piece.value)
+  }
   expect(answer.headers.get('content-type')).toBe('text/event-stream')
   expect(JSON.parse(first.slice(first.indexOf('data: ') + 6))).toHaveProperty('activities')
   await reader?.cancel()
