@@ -33,6 +33,8 @@ interface Rig {
   readonly store: Store
   readonly ledger: Ledger
   readonly rebuilder: Rebuilder
+  /** Of a second counter, which has seen no order. */
+  readonly stranger: Rebuilder
   readonly recent: RecentOrders
   readonly activityId: number
   buy(n: number): Promise<number>
@@ -72,7 +74,10 @@ async function rig(stock: number): Promise<Rig> {
   const clock = { now: Date.now, monotonic: () => performance.now() }
   const lease = new NameLease(store, { name: 'rebuild', owner: 'test', ttlMs: 1_000 })
   const activities = () => [{ id: activity.id, state: 'open' }]
-  const rebuilder = new Rebuilder({ store, ledger, db, recent, lease, clock, logger: nullLogger, activities })
+  const rebuilding = { store, ledger, db, clock, logger: nullLogger, activities }
+  const rebuilder = new Rebuilder({ ...rebuilding, recent, lease })
+  const strangersLease = new NameLease(store, { name: 'rebuild', owner: 'stranger', ttlMs: 1_000 })
+  const stranger = new Rebuilder({ ...rebuilding, recent: new RecentOrders(10), lease: strangersLease })
   const gatherer = new CallGatherer(
     { waitingMax: 100 },
     { ledger, onReply: (id, { order }) => order && recent.add(id, order), onFault: () => undefined },
@@ -116,6 +121,7 @@ async function rig(stock: number): Promise<Rig> {
     store,
     ledger,
     rebuilder,
+    stranger,
     recent,
     activityId: activity.id,
     buy: (n) =>
@@ -166,6 +172,21 @@ describe('redis emptied in the middle of a sale', () => {
     expect(await Promise.all([4, 5, 6].map((n) => sale.buy(n)))).toEqual([OUTCOME.ok, OUTCOME.ok, OUTCOME.soldOut])
     await sale.carry()
     expect((await db.orders.countsBySku(sale.activityId))[0]).toMatchObject({ orders: 5, held: 5 })
+    await sale.redis.stop()
+  })
+
+  test('an order that only another counter remembers comes back when that one finds it missing', async () => {
+    const sale = await rig(2)
+    await sale.buy(1)
+
+    await sale.store.redis.flushall()
+    await sale.stranger.round()
+    expect(await figuresOf(sale)).toMatchObject({ free: 2, held: 0 })
+    await sale.rebuilder.round()
+    await sale.rebuilder.round()
+
+    expect(await figuresOf(sale)).toMatchObject({ free: 1, held: 1 })
+    expect(sale.rebuilder.history).toMatchObject([{ adopted: 1, lost: 0, conflicts: 0 }])
     await sale.redis.stop()
   })
 

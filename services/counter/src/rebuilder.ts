@@ -5,6 +5,7 @@
  * guard names another run, or is missing ──► lease ──► guard = rebuilding ──► make what is missing
  *   ──► adopt PostgreSQL's orders ──► adopt what this process remembers ──► epoch + 1 ──► guard = epoch:run
  * ```
+ * A process that remembers orders which another's rebuild did not know rebuilds once more.
  * States only move forward. Order numbers that nobody knows any more are counted and shown as lost.
  */
 
@@ -41,6 +42,8 @@ export interface Rebuild {
 const PAGE = 500
 const ADOPT_MAX = 64
 const HISTORY_MAX = 100
+/** Orders that are compared after another process' rebuild: what a replica lacks is some hundred ms old. */
+const COMPARED_MAX = 1_024
 /** Only an activity that has got so far has a ledger. */
 const LEDGER_STATES: readonly string[] = ['armed', 'open', 'paused', 'closed']
 
@@ -49,6 +52,10 @@ export class Rebuilder {
   readonly #parts: RebuilderParts
   readonly #history: Rebuild[] = []
   readonly #newest = new Map<number, Rebuild>()
+  /** By activity: the guard under which the ledger was found to have what this process remembers. */
+  readonly #compared = new Map<number, string>()
+  /** Orders that found no unit. */
+  readonly #unitless = new Set<string>()
   #isRunning = false
 
   constructor(parts: RebuilderParts) {
@@ -87,7 +94,7 @@ export class Rebuilder {
 
   async #verify(activityId: number, runId: string): Promise<void> {
     const guard = await this.#parts.ledger.guards.read(activityId)
-    if (guard?.endsWith(`:${runId}`)) return
+    if (guard?.endsWith(`:${runId}`) && !(await this.#lacksOurs(activityId, guard))) return
     if ((await this.#parts.lease.hold()) === 0) return
     const rebuild = await this.#rebuild(activityId, runId).finally(
       () => this.#parts.lease.release().catch(() => undefined), // it runs out by itself
@@ -96,6 +103,23 @@ export class Rebuilder {
     this.#history.push(rebuild)
     this.#newest.set(activityId, rebuild)
     this.#parts.logger.warn({ ...rebuild, from: guard ?? 'nothing' }, 'ledger rebuilt')
+  }
+
+  /**
+   * Another process has rebuilt the ledger: does it lack what only this one remembers? Asked once per guard, of the newest
+   * orders: a failover forgets the last moments. Orders that found no unit are not asked for again.
+   */
+  async #lacksOurs(activityId: number, guard: string): Promise<boolean> {
+    if (this.#compared.get(activityId) === guard) return false
+    const { ledger, recent } = this.#parts
+    const newest = recent.of(activityId).slice(-COMPARED_MAX)
+    for (let at = 0; at < newest.length; at += ADOPT_MAX) {
+      const ours = newest.slice(at, at + ADOPT_MAX).filter(({ orderId }) => !this.#unitless.has(orderId))
+      const found = await Promise.all(ours.map(({ orderId }) => ledger.order(activityId, orderId)))
+      if (found.includes(undefined)) return true
+    }
+    this.#compared.set(activityId, guard)
+    return false
   }
 
   async #rebuild(activityId: number, runId: string): Promise<Rebuild> {
@@ -115,7 +139,8 @@ export class Rebuilder {
     const lost = Math.max(0, seqAtLeast - (await this.#countKnown(activityId)) - totals.conflicts.length)
     // Without an earlier epoch the time stands in: whatever guard others remember, it differs.
     const epoch = before.epoch > 0 ? before.epoch + 1 : Math.floor(clock.now() / 1000)
-    await ledger.endRebuild(activityId, epoch, { runId, seqAtLeast })
+    for (const { orderId } of totals.conflicts) this.#unitless.add(orderId)
+    this.#compared.set(activityId, await ledger.endRebuild(activityId, epoch, { runId, seqAtLeast }))
     const { adopted, moved, conflicts } = totals
     return { activityId, at: clock.now(), epoch, adopted, moved, conflicts: conflicts.length, lost }
   }

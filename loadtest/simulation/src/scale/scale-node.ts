@@ -77,7 +77,7 @@ export class ScaleNode {
     }
     if (decision === DECISION.wait) return COME_BACK_MS
     return decision === QUEUED
-      ? Math.max(COME_BACK_MS, decider.skus.retryAfterMs[decider.sku] as number)
+      ? Math.max(PATIENCE_MS, decider.skus.retryAfterMs[decider.sku] as number)
       : againIn(decision)
   }
 
@@ -104,6 +104,8 @@ export class ScaleNode {
 }
 
 const COME_BACK_MS = 200
+/** Who waits comes back as told, but no sooner: ten million that ask five times a second are too many for one machine. */
+const PATIENCE_MS = 4_000
 const QUEUED = 2
 const UNAVAILABLE = 9
 const OVERLOADED = 11
