@@ -60,7 +60,7 @@ describe('what a seed has found', () => {
 const FROM: Readonly<Record<keyof typeof NO_MISTAKES, number>> = {
   fencing: 1,
   idempotency: 1,
-  slotOwner: 1,
+  slotOwner: 24,
   logBeforeReply: 1,
 }
 
