@@ -63,6 +63,7 @@ function welcome({ ports, secrets, logDir }: Platform): string {
     '',
     `  buyers     http://127.0.0.1:${ports.origin}/`,
     `  operators  http://127.0.0.1:${ports.masters[0]}/   name: operator   password: ${secrets.operatorPassword}`,
+    `             may all things: name: admin   password: ${secrets.adminPassword}`,
     `  logs       ${logDir}`,
     '  Ctrl-C stops everything.',
     '',

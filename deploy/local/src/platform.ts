@@ -108,6 +108,7 @@ function drawSecrets(): RunSecrets {
     cluster: secret(),
     payment: process.env.BIGTAP_PAYMENT_SECRET ?? secret(),
     operatorPassword,
+    adminPassword: process.env.BIGTAP_ADMIN_PASSWORD ?? randomBytes(9).toString('base64url'),
   }
 }
 

@@ -32,7 +32,7 @@ describe('local platform', () => {
   })
 
   test('processes start from the inside out, each with its own id and ports', () => {
-    const secrets = { token: 't', cluster: 'c', payment: 'p', operatorPassword: 'o' }
+    const secrets = { token: 't', cluster: 'c', payment: 'p', operatorPassword: 'o', adminPassword: 'a' }
     const groups = processesOf(portsOf(optionsOf()), { redis: 'r', postgres: 'p', kafka: undefined }, secrets)
     const names = groups.map((group) => group.map(({ name }) => name))
     expect(names).toEqual([

@@ -37,12 +37,14 @@ export interface EngineUrls {
   readonly kafka: string | undefined
 }
 
-/** Secrets of one run; drawn at start, never printed but for the operator's password. */
+/** Secrets of one run; drawn at start, never printed but for the two passwords. */
 export interface RunSecrets {
   readonly token: string
   readonly cluster: string
   readonly payment: string
   readonly operatorPassword: string
+  /** Of `admin`, who may also force, reset and clear. */
+  readonly adminPassword: string
 }
 
 /** A service's operations port is its port + 1000. */
@@ -151,6 +153,7 @@ function baseEnv(ports: Ports, urls: EngineUrls, secrets: RunSecrets): Record<st
     BIGTAP_CLUSTER_SECRET: secrets.cluster,
     BIGTAP_PAYMENT_SECRET: secrets.payment,
     BIGTAP_OPERATOR_PASSWORD: secrets.operatorPassword,
+    BIGTAP_ADMIN_PASSWORD: secrets.adminPassword,
     BIGTAP_TRUSTED_PROXIES: '127.0.0.1',
     ...ONE_MACHINE,
     BIGTAP_COUNTER_ADDRESS: `127.0.0.1:${ports.counter}`,

@@ -6,6 +6,7 @@ import { runDecide } from './decide.ts'
 import { runEdge } from './edge.ts'
 import { runFailover } from './failover.ts'
 import { runFreshness } from './freshness.ts'
+import { runStreamFreshness } from './freshness-stream.ts'
 import { runOrders } from './orders.ts'
 import { runPace } from './pace.ts'
 import { runReservations } from './reservations.ts'
@@ -20,7 +21,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   orders: runOrders,
   edge: runEdge,
   broadcast: runBroadcast,
-  freshness: runFreshness,
+  freshness: async () => [...(await runFreshness()), ...(await runStreamFreshness())],
   failover: runFailover,
   pace: runPace,
   soldout: runSoldout,
