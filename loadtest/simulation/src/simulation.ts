@@ -65,6 +65,7 @@ function buildPlatform(world: World, { sale, counts }: Scenario, mistakes: Mista
   const { id, rule } = sale.activity
   const limit = rule === 'unlimited' ? Number.POSITIVE_INFINITY : (sale.skus[0]?.limitPerBuyer ?? 1)
   const oracle = new Oracle({ activityId: id, limit, isOneProduct: rule === 'one-product-per-activity' }, world, redis)
+  oracle.hasSeveralCounters = counts.counters > 1
   const server = (host: string) => new RemoteServer(host, world, network)
   const site: Site = {
     ...{ world, network, redis, oracle, sale, mistakes },

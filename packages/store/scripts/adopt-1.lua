@@ -33,6 +33,7 @@ for at = 3, #ARGV, 2 do
     if redis.call('ZREM', TOKENS, member) == 1 then
       figures.outstanding = figures.outstanding - tonumber(parts[4])
       figures.pool = figures.pool + tonumber(parts[4])
+      figures.changed = true
     end
     if count(parts, figures) then
       redis.call('HSET', ORDERS, orderId, record)

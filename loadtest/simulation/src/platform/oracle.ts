@@ -44,6 +44,9 @@ export class Oracle {
     moves: 0,
     forgotten: 0,
   }
+  /** With several, one may rebuild without what another remembers, and the unit may be gone before that one looks. */
+  hasSeveralCounters = false
+  readonly #unitless = new Set<string>()
   readonly told = new Map<string, ToldOrder>()
   readonly #world: World
   readonly #redis: RedisHost
@@ -147,7 +150,8 @@ export class Oracle {
   isForgotten(orderId: string): boolean {
     const made = this.#made.get(orderId)
     const isRemembered = made !== undefined && (this.#diedAt.get(made.by) ?? Number.NEGATIVE_INFINITY) < made.at
-    return this.#forgottenOrders.has(orderId) && this.#order(orderId) === undefined && !isRemembered
+    const isTooLate = this.hasSeveralCounters && this.#unitless.has(orderId)
+    return this.#forgottenOrders.has(orderId) && this.#order(orderId) === undefined && (!isRemembered || isTooLate)
   }
 
   /** Compares every count with what it counts. */
@@ -220,6 +224,7 @@ export class Oracle {
   #onAdopt({ args, reply }: ScriptRun): void {
     for (const [index, code] of (reply as number[]).entries()) {
       const orderId = args[2 + index * 2] ?? ''
+      if (code === 0) this.#unitless.add(orderId)
       if (code !== 1) continue
       this.#forgottenOrders.delete(orderId)
       if (!this.#made.has(orderId)) this.#violate(`order ${orderId} was adopted and was never made`)

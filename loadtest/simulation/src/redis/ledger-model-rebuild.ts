@@ -56,6 +56,7 @@ function putBack(call: ScriptCall, orderId: string, record: string): boolean {
   if (row !== undefined && keys.zrem(call.key('tokens'), `${orderId.slice(1)}|${parts[1]}|${parts[3]}`)) {
     row.outstanding -= Number(parts[3])
     row.pool += Number(parts[3])
+    row.isChanged = true
   }
   if (!count(call, parts)) return false
   keys.hset(call.key('orders'), orderId, record)

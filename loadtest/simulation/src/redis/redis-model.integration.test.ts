@@ -307,7 +307,7 @@ async function realState(activityId: number): Promise<State> {
     if (type === 'hash') state[key] = await client.hgetall(key)
     else if (type === 'set') state[key] = (await client.smembers(key)).sort()
     else if (type === 'list') state[key] = await client.lrange(key, 0, -1)
-    else if (type === 'zset') state[key] = await client.call('ZRANGE', key, '0', '-1', 'WITHSCORES')
+    else if (type === 'zset') state[key] = await client.zrange(key, '0', '-1', 'WITHSCORES')
     else if (type === 'stream') state[key] = (await client.xrange(key, '-', '+')).map(([, fields]) => fields)
     else state[key] = await client.get(key)
   }
