@@ -15,7 +15,7 @@ export interface ClientSettings {
   /** The limiters, which are reached directly, in turn, as a load balancer spreads connections over them. */
   readonly limiters: readonly string[]
   readonly connectionsMax: number
-  /** Connections kept for cart, payment and orders: a buyer at the till does not stand behind those who refresh. */
+  /** Connections kept for the cart, and as many for payment and orders: no buyer stands behind those who refresh. */
   readonly moneyConnectionsMax: number
   readonly answerMsMax: number
 }
@@ -34,6 +34,7 @@ export interface Client {
   close(): Promise<void>
 }
 
+const CART = '/v1/cart'
 const HOT = /^\/v1\/(buy|activities)\//
 
 /** Makes a client; nothing connects before the first call. A call never rejects: a lost one has status 0. */
@@ -49,9 +50,12 @@ export function createClient(settings: ClientSettings): Client {
     })
   const share = Math.max(1, Math.floor(connectionsMax / limiters.length))
   const hot = limiters.map((url) => poolOf(url, share))
+  // Who puts a token into the cart does not stand behind those who look whether their payment has arrived.
+  const till = poolOf(origin, moneyConnectionsMax)
   const rest = poolOf(origin, moneyConnectionsMax)
   let turn = 0
-  const poolFor = (path: string) => (HOT.test(path) ? hot[turn++ % hot.length] : undefined) ?? rest
+  const poolFor = (path: string) =>
+    (HOT.test(path) ? hot[turn++ % hot.length] : undefined) ?? (path === CART ? till : rest)
   const call = async ({ method, path, session, body }: Call): Promise<Answer> => {
     const startedAt = performance.now()
     const headers: Record<string, string> = {}
@@ -69,7 +73,7 @@ export function createClient(settings: ClientSettings): Client {
   return {
     call,
     close: async () => {
-      await Promise.all([rest, ...hot].map((pool) => pool.destroy()))
+      await Promise.all([till, rest, ...hot].map((pool) => pool.destroy()))
     },
   }
 }

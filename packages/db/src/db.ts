@@ -36,6 +36,8 @@ export interface Db {
   lead(reigning: Reigning): Promise<Reigning>
   /** The same record, changed only while that leader is the newest: otherwise STALE_EPOCH. */
   fencedBy(reigning: Reigning): Db
+  /** Opens all connections that there may be, so that the first crowd does not wait for them; they stay open. */
+  warm(): Promise<void>
   /** Rejects when the database does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -51,6 +53,8 @@ export function createDb(
   const pool = new pg.Pool({
     connectionString: url,
     max: poolMax,
+    // A connection costs some 10 ms of two processes: what is open stays open.
+    min: poolMax,
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs,
     // The server may be gone without a word: the client gives up a little later than the server would.
@@ -78,6 +82,10 @@ export function createDb(
     ...repositories(prisma),
     lead: (reigning) => takeFence(prisma, reigning, now()),
     fencedBy: (reigning) => ({ ...db, ...repositories(fencedClient(prisma, reigning)) }),
+    async warm() {
+      const opened = await Promise.all(Array.from({ length: poolMax }, () => pool.connect()))
+      for (const client of opened) client.release()
+    },
     ping: async () => void (await guarded('a ping', () => pool.query('SELECT 1'))),
     async close() {
       await prisma.$disconnect()

@@ -56,9 +56,10 @@ const PAYMENTS_PER_ORDER_MAX = 100
 export function createPayments(prisma: PrismaClient, now: () => number): Payments {
   return {
     async create({ paymentId, orderId, amountCents }) {
-      const row = { paymentId, orderId, amountCents, state: 'created', createdAt: now(), updatedAt: now() }
+      const row = { paymentId, orderId, amountCents, state: 'created', createdAt: now(), updatedAt: now() } as const
       return guarded('storing a payment', async () => {
-        await prisma.payment.createMany({ data: [row], skipDuplicates: true })
+        const { count } = await prisma.payment.createMany({ data: [row], skipDuplicates: true })
+        if (count > 0) return row
         return toPayment(await prisma.payment.findUniqueOrThrow({ where: { paymentId } }))
       })
     },
@@ -80,13 +81,15 @@ export function createPayments(prisma: PrismaClient, now: () => number): Payment
       const row = { eventId, paymentId, orderId, type, amountCents, receivedAt: now() }
       return guarded('storing a payment event', async () => {
         const { count } = await prisma.paymentEvent.createMany({ data: [row], skipDuplicates: true })
+        if (count > 0) return { outcome: 'first', result: null, event: { ...event } }
         const stored = await prisma.paymentEvent.findUniqueOrThrow({ where: { eventId } })
-        return { outcome: count > 0 ? 'first' : 'seen', result: stored.result, event: toEvent(stored) }
+        return { outcome: 'seen', result: stored.result, event: toEvent(stored) }
       })
     },
     async settleEvent(eventId, result) {
       return guarded('settling a payment event', async () => {
-        await prisma.paymentEvent.updateMany({ where: { eventId, result: null }, data: { result } })
+        const { count } = await prisma.paymentEvent.updateMany({ where: { eventId, result: null }, data: { result } })
+        if (count > 0) return result
         return (await prisma.paymentEvent.findUnique({ where: { eventId } }))?.result ?? null
       })
     },

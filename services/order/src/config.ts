@@ -14,6 +14,10 @@ export const settings = defineSettings({
   paymentSecret: shared.paymentSecret,
   counterAddress: shared.counterAddress,
   publicOrigin: shared.publicOrigin,
+  databaseWaitMs: setting.durationMs('BIGTAP_ORDER_DATABASE_WAIT_MS', {
+    default: 1_000,
+    doc: 'longest wait for one of the connections to PostgreSQL, ms',
+  }),
   deadlineMs: setting.durationMs('BIGTAP_ORDER_DEADLINE_MS', {
     default: 100,
     doc: 'longest wait for the counter, ms; then 503',

@@ -21,7 +21,7 @@ const LAG_MS = 1_000
 await runService('order', spec, (context) => {
   const { settings, logger, metrics, clock, page } = context
   const { host, port, databaseUrl, batchMax, refundAfterMs } = settings
-  const db = createDb({ url: databaseUrl, connectMs: 1_000 }, { clock, logger })
+  const db = createDb({ url: databaseUrl, connectMs: settings.databaseWaitMs }, { clock, logger })
   const store = connectStore({ url: settings.redisUrl, commandMsMax: settings.redisMsMax }, { logger })
   const front = createFront({ ...context, service: 'order', role: 'order', store })
   const { mirror } = front
@@ -47,6 +47,7 @@ await runService('order', spec, (context) => {
   const intake = createIntake({ db, logger, onStored, onDeadLetter: () => counts.deadLetters.inc(), age })
   const open = async () => {
     await migrate(databaseUrl)
+    await db.warm()
     await consumer.run(intake)
   }
   const worker = (name: string, everyMs: number, work: () => Promise<unknown>) =>

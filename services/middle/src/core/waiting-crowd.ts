@@ -13,8 +13,8 @@ export interface CrowdFacts {
 
 /** The crowd is looked at this often. */
 export const LOOK_EVERY_MS = 500
-/** Nobody is told to stay away for longer. */
-export const RETRY_MS_MAX = 10_000
+/** Nobody is told to stay away for longer: 20,000 who wait for one SKU are 1,000 asks a second then. */
+export const RETRY_MS_MAX = 20_000
 /** Nor for less. */
 const RETRY_MS_MIN = 50
 /** An estimate moves by this part of the way a look, and jumps only where it is off by more than a factor of two. */
@@ -36,8 +36,8 @@ export function estimateWaiting({ queued, toldMs, elapsedMs, waiting }: CrowdFac
  *
  * ```
  *   told   |··············|··············|      a place in time for each, one behind the other …
- *          now+shortest          now + 10 s
- *   more   |::::::::······|                     … and when 10 s are full, a second layer from the front, twice as dense
+ *          now+shortest          now + 20 s
+ *   more   |::::::::······|                     … and when 20 s are full, a second layer from the front, twice as dense
  * ```
  */
 export function nextReturn(last: number, now: number, perSecond: number, shortestMs: number): number {
