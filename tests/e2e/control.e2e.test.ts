@@ -101,11 +101,13 @@ async function raiseWarehouse({ activityId, skuId }: Sale, units: number): Promi
 }
 
 describe('what controls the sale may go', () => {
-  test('the leader is killed: the other master leads, and a scheduled sale opens in time', async () => {
+  test('the leader is killed: a master leads again, and a scheduled sale opens in time', async () => {
     const sale = await shop.sell({ stock: 2, opensInMs: 7_000 })
-    for (const [, pid] of pidsOf('master').slice(0, 1)) process.kill(pid, 'SIGKILL')
+    const leader = (await shop.leader()) ?? ''
     const killedAt = performance.now()
-    await waitFor('the other master to lead', async () => (await shop.nodeRole('leader')) !== undefined, 10_000)
+    process.kill(shop.platform.pids().get(leader) ?? 0, 'SIGKILL')
+    // The other one, or the killed one's successor, whoever is first.
+    await waitFor('a master to lead', async () => (await shop.leader()) !== undefined)
     console.log(`a master led again ${Math.round(performance.now() - killedAt)} ms after kill -9 (goal 3,000)`)
 
     await waitFor('the sale to open', () => shop.isOpen(sale), 20_000)
@@ -156,7 +158,9 @@ describe('what controls the sale may go', () => {
     await redis.quit()
 
     expect((await shop.order(sale, await shop.signIn())).status).toBe(201)
-    await waitFor('an alarm', async () => (await shop.alerts()).some(({ key: name }) => /refused|digest/.test(name)))
+    await waitFor('an alarm', async () =>
+      (await shop.alerts()).some(({ message }) => message.startsWith('documents refused')),
+    )
   })
 })
 

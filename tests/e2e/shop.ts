@@ -212,14 +212,14 @@ export class Shop {
     return this.admin.call<{ state: string }>('GET', `activities/${activityId}`)
   }
 
-  /** The id of a node in a role, of those that are there. */
-  async nodeRole(state: string): Promise<string | undefined> {
-    const { nodes } = await this.admin.call<{ nodes: { id: string; state: string; ageMs: number }[] }>('GET', 'nodes')
-    return nodes.find((node) => node.state === state && node.ageMs < 1_500)?.id
+  /** The id of the master that leads. */
+  async leader(): Promise<string | undefined> {
+    const { nodes } = await this.admin.call<{ nodes: { id: string; isLeader: boolean }[] }>('GET', 'nodes')
+    return nodes.find(({ isLeader }) => isLeader)?.id
   }
 
-  async alerts(): Promise<{ key: string }[]> {
-    return (await this.admin.call<{ alerts: { key: string }[] }>('GET', 'alerts')).alerts
+  async alerts(): Promise<{ key: string; message: string }[]> {
+    return (await this.admin.call<{ alerts: { key: string; message: string }[] }>('GET', 'alerts')).alerts
   }
 
   orderState(session: string, orderId: string): Promise<Answer> {

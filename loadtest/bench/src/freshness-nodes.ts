@@ -105,7 +105,7 @@ export class BenchNodes {
     )
     this.#nodes.push(node)
     node.start()
-    const catalog = { revision: 1, digest: 'abc' }
+    const catalog = { revision: 1, digest: 'abc', refused: [] }
     await this.add(id, 'middle', () =>
       middleStats(node, { nodeId: id, now: Date.now(), links: 1, catalog, process: PROCESS }),
     )

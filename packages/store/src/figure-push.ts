@@ -21,7 +21,7 @@ export interface FigurePushParts {
   /** Of the process: cpu, rss, eventLoopMs. */
   readProcess(): object
   /** What the node has applied of the catalog, where it follows it. */
-  readonly catalog?: { readonly revision: number; readonly digest: string }
+  readonly catalog?: { readonly revision: number; readonly digest: string; readonly refused: readonly unknown[] }
   readOwn(): OwnFigures | Promise<OwnFigures>
 }
 
@@ -33,7 +33,11 @@ export function createFigurePush(parts: FigurePushParts): () => Promise<void> {
     const { figures, labels, skus = [] } = await readOwn()
     await list.push({
       ...{ nodeId, role, at: clock.now(), skus },
-      figures: { ...readProcess(), ...(catalog && { revision: catalog.revision }), ...figures },
+      figures: {
+        ...readProcess(),
+        ...(catalog && { revision: catalog.revision, refused: catalog.refused.length }),
+        ...figures,
+      },
       labels: { ...(catalog && { digest: catalog.digest }), ...labels },
     })
   }

@@ -51,7 +51,7 @@ test('with nobody to take them, the newest 10,000 stay', async () => {
 test('a service pushes its process, its catalog and its own figures in one', async () => {
   const push = createFigurePush({
     ...{ nodeId: 'cart-1', role: 'cart', store, clock: { now: () => 5, monotonic: () => 0 } },
-    catalog: { revision: 3, digest: 'abc' },
+    catalog: { revision: 3, digest: 'abc', refused: [] },
     readProcess: () => ({ cpu: 0.5 }),
     readOwn: () => ({ figures: { queueDepth: 7 }, labels: { leader: 'm1' } }),
   })
@@ -61,7 +61,7 @@ test('a service pushes its process, its catalog and its own figures in one', asy
   expect((await list.take(1)).values).toEqual([
     {
       ...{ nodeId: 'cart-1', role: 'cart', at: 5, skus: [] },
-      ...{ figures: { cpu: 0.5, revision: 3, queueDepth: 7 }, labels: { digest: 'abc', leader: 'm1' } },
+      ...{ figures: { cpu: 0.5, revision: 3, refused: 0, queueDepth: 7 }, labels: { digest: 'abc', leader: 'm1' } },
     },
   ])
 })

@@ -288,7 +288,8 @@ function setNode(row, node) {
   const isSilent = node.ageMs > STALE_MS
   row.classList.toggle('silent', isSilent)
   const ageText = `${(node.ageMs / 1000).toFixed(1)} s ago${isSilent ? ' (silent)' : ''}`
-  const { id, role, state, address, revision, digest, clockOffsetMs: offset } = node
+  const { id, role, address, revision, digest, clockOffsetMs: offset } = node
+  const state = node.isLeader ? 'leader' : node.state
   const clock = offset === undefined || offset === null ? '' : `${Math.round(offset)} ms`
   row.querySelector('.clock').classList.toggle('problem', Math.abs(offset ?? 0) > CLOCK_OFF_MS)
   const values = { id, role, state: state ?? '', address, revision, digest, clock }

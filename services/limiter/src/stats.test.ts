@@ -3,7 +3,7 @@ import { decodeStats, encodeStats } from '@bigtap/protocol'
 import { expect, test } from 'vitest'
 import { AnswerCounts } from './answer-counts.ts'
 import { AskTable } from './core/ask-table.ts'
-import { problem } from './core/replies.ts'
+import { problem, retryReply } from './core/replies.ts'
 import { SkuCounts } from './core/sku-counts.ts'
 import { limiterStats } from './stats.ts'
 
@@ -15,8 +15,8 @@ test('a limiter tells what it counted, by SKU and by answer, in a form that fits
   skus.asks[row] = 12
   skus.shed[row] = 1
   asks.open(1, 3, 9, 0, { reply: () => undefined })
-  for (const code of ['sold_out', 'sold_out', 'overloaded'] as const) answers.count(problem(code))
-  const catalog = { revision: 5, digest: 'abc' }
+  for (const reply of [problem('sold_out'), problem('sold_out'), retryReply('overloaded', 0)]) answers.count(reply)
+  const catalog = { revision: 5, digest: 'abc', refused: [] }
   const figures = { edge: { held: 1, connections: 40 }, asks, answers, skus, catalog }
 
   const stats = limiterStats(figures, 'limiter-1', 1_000.7, { cpu: 0.5, rss: 1, eventLoopMs: 2 })

@@ -15,7 +15,7 @@ export interface LimiterFigures {
   readonly asks: Pick<AskTable, 'used' | 'late' | 'expired'>
   readonly answers: Pick<AnswerCounts, 'all'>
   readonly skus: SkuCounts
-  readonly catalog: Pick<Mirror, 'revision' | 'digest'>
+  readonly catalog: Pick<Mirror, 'revision' | 'digest' | 'refused'>
 }
 
 /** Who the limiter is on the links, and where it listens. */
@@ -68,6 +68,7 @@ export function limiterStats(figures: LimiterFigures, nodeId: string, now: numbe
     figures: {
       ...{ cpu: process.cpu, rss: process.rss, eventLoopMs: process.eventLoopMs },
       ...{ connections: edge.connections ?? edge.held, queueDepth: asks.used, revision: catalog.revision },
+      ...{ refused: catalog.refused.length },
       ...{ asks: skus.asksTotal, shed: all.overloaded, asksLate: asks.late, asksExpired: asks.expired },
     },
   }

@@ -16,12 +16,13 @@ interface Case {
 const well: Required<Case> = {
   totals: { askRate: 900, violations: 0, ledgersInDoubt: 0 },
   sku: { state: 'releasing', free: 50, askRate: 900, grantRate: 100 },
-  node: { role: 'limiter', ageMs: 900, eventLoopMs: 12, queueDepth: 30, lag: 0 },
+  node: { role: 'limiter', ageMs: 900, eventLoopMs: 12, queueDepth: 30, lag: 0, refused: 0 },
 }
 const bad: Record<string, Case> = {
   'figures do not add up': { totals: { violations: 1 } },
   'ledger in doubt': { totals: { ledgersInDoubt: 1 } },
   'node silent': { node: { ageMs: 5_001 } },
+  'documents refused': { node: { refused: 1 } },
   'event loop slow': { node: { eventLoopMs: 251 } },
   'queue deep': { node: { queueDepth: 5_001 } },
   'orders stored late': { node: { lag: 10_001 } },

@@ -19,6 +19,10 @@ export const DEFAULT_RULES: readonly Rule[] = [
     when: 'has(node.ageMs) && node.ageMs > 5000',
   },
   {
+    ...{ ...told, name: 'documents refused', severity: 'critical', forSeconds: 0 },
+    when: 'has(node.refused) && node.refused > 0',
+  },
+  {
     ...{ ...told, name: 'event loop slow', severity: 'warning', forSeconds: 5 },
     when: 'has(node.eventLoopMs) && node.eventLoopMs > 250',
   },

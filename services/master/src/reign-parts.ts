@@ -67,7 +67,7 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
   const deskParts = { ...parts, ...histories, book, publisher, keepers, record, watch, trial }
   const desk = new SaleDesk({ ...deskParts, loader: { isLoaded: true } }) // it is asked only after the reign has begun
   const policies = new PolicyDesk(desk)
-  const view = new SaleView({ ...parts, book, nodes: () => watch.list() })
+  const view = new SaleView({ ...parts, book, nodes: () => watch.list(), leaderId: settings.nodeId })
   const control = createControl(settings, {
     ...{ ...parts, desk, policies, view, book, alarms, links, publisher, ledgers, record },
   })

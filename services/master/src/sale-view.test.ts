@@ -33,7 +33,7 @@ function viewOf(figures: Figures, guard: string | undefined, isReady = true): Sa
     ...{ ackedSequence: undefined, clockOffsetMs: undefined, clockErrorMs: undefined, eventLoopMs: undefined },
   }
   return new SaleView({
-    ...{ book, clock, ledger: ledger as unknown as Ledger, nodes: () => [beat] },
+    ...{ book, clock, ledger: ledger as unknown as Ledger, nodes: () => [beat], leaderId: 'master-1' },
     store: { ready: () => isReady, runId: 'run' },
     db: { orders: { countsBySku: async () => [] } as never },
   })

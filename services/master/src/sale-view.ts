@@ -24,6 +24,8 @@ export interface ViewParts {
   readonly ledger: Ledger
   readonly book: Book
   readonly clock: Clock
+  /** The node that leads: whoever answers does. */
+  readonly leaderId: string
   nodes(): readonly SeenNode[]
 }
 
@@ -50,13 +52,18 @@ export interface ActivityView extends Pick<ActivityDoc, 'id' | 'title' | 'state'
   readonly skus: readonly SkuView[]
 }
 
+/** A node as operators see it. */
+export interface NodeView extends SeenNode {
+  readonly isLeader: boolean
+}
+
 /** One event of the stream. */
 export interface LiveView {
   readonly at: number
   readonly ok: boolean
   readonly isRedisReady: boolean
   readonly activities: readonly ActivityView[]
-  readonly nodes: readonly SeenNode[]
+  readonly nodes: readonly NodeView[]
   readonly violations: readonly string[]
 }
 
@@ -105,8 +112,10 @@ export class SaleView {
   }
 
   /** Who is there. */
-  nodes(): SeenNode[] {
-    return [...this.#parts.nodes()].sort((a, b) => a.role.localeCompare(b.role) || a.id.localeCompare(b.id))
+  nodes(): NodeView[] {
+    const { leaderId, nodes } = this.#parts
+    const seen = nodes().map((node) => ({ ...node, isLeader: node.id === leaderId }))
+    return seen.sort((a, b) => a.role.localeCompare(b.role) || a.id.localeCompare(b.id))
   }
 
   async #report(sale: Sale): Promise<SkuReport[]> {

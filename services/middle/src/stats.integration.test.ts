@@ -16,7 +16,7 @@ test('a node tells what it granted, and the figures of the ledger with their age
   await running.hasPlaces()
   for (const uid of [1, 2, 3]) await running.buy(uid)
   const process = { cpu: 0.1, rss: 1, eventLoopMs: 0 }
-  const catalog = { revision: 4, digest: 'abc' }
+  const catalog = { revision: 4, digest: 'abc', refused: [] }
 
   const stats = middleStats(running.node, { nodeId: 'a', now: Date.now(), links: 1, catalog, process })
 

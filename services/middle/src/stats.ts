@@ -10,7 +10,7 @@ export interface MiddleFigures {
   readonly nodeId: string
   readonly now: number
   readonly links: number
-  readonly catalog: { readonly revision: number; readonly digest: string }
+  readonly catalog: { readonly revision: number; readonly digest: string; readonly refused: readonly unknown[] }
   readonly process: { readonly cpu: number; readonly rss: number; readonly eventLoopMs: number }
 }
 
@@ -22,7 +22,7 @@ export function middleStats(node: MiddleNode, { nodeId, now, links, catalog, pro
     ...{ nodeId, role: 'middle', at: Math.floor(now), labels: { digest: catalog.digest, state: node.state } },
     figures: {
       ...{ cpu: process.cpu, rss: process.rss, eventLoopMs: process.eventLoopMs, revision: catalog.revision },
-      ...{ links, queueDepth: desk.waiting, ...own },
+      ...{ links, queueDepth: desk.waiting, refused: catalog.refused.length, ...own },
     },
     skus: node.view().map((sku) => skuStats(sku, now)),
   }

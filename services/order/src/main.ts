@@ -46,8 +46,7 @@ await runService('order', spec, (context) => {
   const age = new IntakeAge(clock)
   const intake = createIntake({ db, logger, onStored, onDeadLetter: () => counts.deadLetters.inc(), age })
   const open = async () => {
-    await migrate(databaseUrl)
-    await db.warm()
+    await migrate(databaseUrl).then(() => db.warm())
     await consumer.run(intake)
   }
   const worker = (name: string, everyMs: number, work: () => Promise<unknown>) =>

@@ -6,6 +6,7 @@ test('a small sale in the scale mode sells every unit once', async () => {
 
   expect(report.sold).toBe(8 * 25)
   expect(report.oversold).toBe(0)
-  expect(report.asks).toBeGreaterThan(20_000)
+  // Fifty for each unit at least: the others hear from the gate that nothing is left.
+  expect(report.asks).toBeGreaterThan(8 * 25 * 50)
   expect(report.grantsPerNode.min).toBeGreaterThan(0)
 }, 60_000)
