@@ -6,8 +6,8 @@ import { Keeper } from '@bigtap/counter/keeper'
 import { createLedgerServer } from '@bigtap/counter/ledger-server'
 import { createRelay } from '@bigtap/counter/outbox-relay'
 import { Rebuilder } from '@bigtap/counter/rebuilder'
-import { Verifier } from '@bigtap/counter/verifier'
 import { isLayerShut } from '@bigtap/domain'
+import { createWorker } from '@bigtap/runtime'
 import { Ledger, NameLease } from '@bigtap/store'
 import { type Front, makeFront } from './front.ts'
 import { addressOf, contextOf, REDIS_MS, type Site } from './site.ts'
@@ -52,7 +52,8 @@ export function startCounter(site: Site, id: string): Front {
     async (activityId) => (await ledger.sweep(activityId, SWEEP_MAX)).isMore,
   )
   const carry = keeper('relay', SETTINGS.relayMs, relay)
-  const verifier = new Verifier(SETTINGS.verifyMs, () => rebuilder.round(), logger)
+  const verify = { name: 'verifier', everyMs: SETTINGS.verifyMs, work: () => rebuilder.round() }
+  const verifier = createWorker(verify, logger)
   const onFrame = createLedgerServer({ gatherer, clock, onSeconds: () => undefined })
   hub.listen(addressOf(id), process, { onFrame: (link, kind, _correlation, body) => onFrame(link, kind, body) })
   world.runIn(process, () => {
