@@ -16,7 +16,7 @@ import { composeReport, type SaleReport } from './report.ts'
 import { OPS_OFFSET } from './topology.ts'
 
 const OPENS_IN_MS = 4_000
-const SALE_MS_MAX = 120_000
+const SALE_MS_MAX = 180_000
 const SETTLE_MS_MAX = 40_000
 const SETTLE_EVERY_MS = 250
 const SIGN_IN_MS_MAX = 180_000

@@ -39,7 +39,7 @@ const HALF_ARRIVED_MS = 700
 const ARRIVE_MS_MAX = 5_000
 const EARLY_SHARE = 0.15
 const EARLY_MS_MAX = 1_500
-const PATIENCE_MS = 75_000
+const PATIENCE_MS = 170_000
 
 /** Draws the crowd, sorted by arrival. */
 export function planCrowd(settings: CrowdSettings, draw: Draw): BuyerPlan[] {
