@@ -23,8 +23,8 @@ const SIGN_IN_MS_MAX = 180_000
 /** A larger crowd on the same cores takes longer at the till. */
 const holdSecondsFor = (buyers: number) => 8 + Math.ceil(buyers / 2_000)
 const tokenSecondsFor = (buyers: number) => 6 + Math.ceil(buyers / 2_500)
-/** The demo sells its stock in about four seconds, so that a person can watch it. */
-const SELL_OUT_SECONDS = 4
+/** The demo sells a small stock in about four seconds, so that a person can watch it; two cores take some 80 orders a second. */
+const sellOutSecondsFor = (stock: number) => Math.max(4, stock / 80)
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))))
 
 /** Runs the sale and returns its report; rejects when it could not be run at all. */
@@ -92,7 +92,7 @@ async function defineSale(admin: AdminClient, options: StartOptions): Promise<De
       stock,
       limitPerBuyer: 1,
       policy: {
-        pacePerSecond: Math.max(5, Math.ceil(stock / SELL_OUT_SECONDS)),
+        pacePerSecond: Math.max(5, Math.ceil(stock / sellOutSecondsFor(options.stock))),
         holdSeconds: holdSecondsFor(options.buyers),
         tokenSeconds: tokenSecondsFor(options.buyers),
       },
