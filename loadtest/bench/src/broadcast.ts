@@ -17,6 +17,7 @@ import { type CommandInit, decodeAckReport, encodeCommandBatches, KIND, type Nod
 import { createDialer, type Dialer } from '@bigtap/transport'
 import type { NodesOrder } from './broadcast-nodes.ts'
 import type { RouterOrder } from './broadcast-router.ts'
+import { median, percentile } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const NODES = 100
@@ -69,11 +70,11 @@ async function measure([router, plain]: [Master, Master]): Promise<BenchResult[]
     return { name: `broadcast ${name}`, unit: 'ms', value: round2(a), baseline: round2(b), ratio: a / b, runs: RUNS }
   }
   return [
-    figure('40,000 acked p50', ({ commands }) => quantile(commands, 0.5)),
-    figure('40,000 acked p99', ({ commands }) => quantile(commands, 0.99)),
-    figure('40,000 acked max', ({ commands }) => quantile(commands, 1)),
-    figure('urgent to 100 p50', ({ urgent }) => quantile(urgent, 0.5)),
-    figure('urgent to 100 p99', ({ urgent }) => quantile(urgent, 0.99)),
+    figure('40,000 acked p50', ({ commands }) => percentile(commands, 50)),
+    figure('40,000 acked p99', ({ commands }) => percentile(commands, 99)),
+    figure('40,000 acked max', ({ commands }) => percentile(commands, 100)),
+    figure('urgent to 100 p50', ({ urgent }) => percentile(urgent, 50)),
+    figure('urgent to 100 p99', ({ urgent }) => percentile(urgent, 99)),
   ]
 }
 
@@ -164,15 +165,6 @@ function order<Answer>(script: string, message: RouterOrder | NodesOrder, childr
     child.once('exit', (code) => reject(new Error(`${script} of the bench ended with ${code}`)))
     child.send(message)
   })
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number
-}
-
-function median(values: readonly number[]): number {
-  return quantile(values, 0.5)
 }
 
 function round2(value: number): number {

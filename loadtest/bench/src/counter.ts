@@ -3,6 +3,7 @@
 import { startRedis } from '@bigtap/engines'
 import { nullLogger } from '@bigtap/kernel'
 import { connectStore, Ledger, metaKey, RESERVE_SCRIPT, type Reservation, type Store } from '@bigtap/store'
+import { median } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const BATCH = 32
@@ -82,8 +83,4 @@ function bareReserve({ redis }: Store, guard: string, batch: readonly Reservatio
     expiresAt,
   ])
   return redis.evalsha(RESERVE_SCRIPT.sha, 1, metaKey(1), guard, ...args)
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }

@@ -4,6 +4,7 @@ import { VERDICT } from '@bigtap/domain'
 import { DECISION, Decider, SLOT } from '@bigtap/middle/core/decide'
 import { settleWrite } from '@bigtap/middle/core/grants'
 import { AskColumns } from '@bigtap/protocol'
+import { median } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const ROWS = 4_096
@@ -133,8 +134,4 @@ function bytesOf(frames: readonly AskColumns[], decide: Decide): number {
   for (const frame of frames) decideAll(frame, decide)
   const grown = process.memoryUsage().heapUsed - before
   return Math.max(0, grown) / (frames.length * ROWS)
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }

@@ -16,6 +16,7 @@ import { nullLogger } from '@bigtap/kernel'
 import { CatalogStore, connectStore, Ledger, Reservations } from '@bigtap/store'
 import type { BareReply } from './edge-bare.ts'
 import type { DriverResult, DriverRound } from './edge-driver.ts'
+import { median } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const SECRET = 'bigtap-bench-token-secret'
@@ -234,8 +235,4 @@ function ask(child: ChildProcess, message: object | string): Promise<unknown> {
     })
     child.send(message)
   })
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
 }

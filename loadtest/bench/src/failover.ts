@@ -7,6 +7,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type FailoverRig, startRig, until } from './failover-rig.ts'
+import { median } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const RUNS = 5
@@ -125,8 +126,4 @@ async function checkTokens(rig: FailoverRig, tokens: ReadonlyMap<number, string>
     })
     if (again !== token) throw new Error(`buyer ${uid} got two tokens`)
   }
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }

@@ -4,8 +4,9 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { percentile } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
-import { type BenchSale, type BenchShop, percentile, withShop } from './shop.ts'
+import { type BenchSale, type BenchShop, withShop } from './shop.ts'
 
 const EVENTS = 40
 /** Orders come at any moment of the stream's second, ms. */

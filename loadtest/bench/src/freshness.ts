@@ -12,6 +12,7 @@ import { NameLease, Nodes, PushList, type Store } from '@bigtap/store'
 import { CallTable, createDialer, type Dialer } from '@bigtap/transport'
 import { Redis } from 'ioredis'
 import { type AskedNode, BenchNodes, type Buyer, CLUSTER_SECRET, connectNodes, SALE, tools } from './freshness-nodes.ts'
+import { percentile } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const EVENTS = 60
@@ -179,9 +180,4 @@ function resultsOf(name: string, values: readonly number[], baselines: readonly 
     const what = percent === 100 ? 'max' : `p${percent}`
     return { name: `${name} ${what}`, unit: 'ms', value, baseline, ratio: value / baseline, runs: values.length }
   })
-}
-
-function percentile(values: readonly number[], percent: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN
 }

@@ -3,6 +3,7 @@
 import { createDb, type Db, migrate, type OrderRow } from '@bigtap/db'
 import { startPostgres } from '@bigtap/engines'
 import { assert } from '@bigtap/kernel'
+import { median } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 /** As the order service stores them: one batch of the event log per call. */
@@ -68,8 +69,4 @@ function orders(count: number): OrderRow[] {
       ...{ createdAt: now, payBy: now + 900_000, updatedAt: now },
     }
   })
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
 }

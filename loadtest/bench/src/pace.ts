@@ -11,6 +11,7 @@ import { MiddleNode } from '@bigtap/middle/middle-node'
 import { connectStore, GrantLog, Guards, Ledger, type Store } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { type Desk, PaceCrowd } from './pace-crowd.ts'
+import { median } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const PACES = [40, 500, 5_000]
@@ -160,10 +161,6 @@ async function openSale(ledger: Ledger, { pace, nodeIds }: Sale): Promise<Docume
 
 function errorsOf(pace: number, seconds: readonly number[]): number[] {
   return seconds.map((granted) => (Math.abs(granted - pace) / pace) * 100)
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 function sleep(ms: number): Promise<void> {

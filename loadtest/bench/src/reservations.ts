@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url'
 import { startRedis } from '@bigtap/engines'
 import { nullLogger } from '@bigtap/kernel'
 import { connectStore, Reservations, type Store } from '@bigtap/store'
+import { median } from './percentiles.ts'
 import type { ReaderResult, ReaderTask } from './reservations-reader.ts'
 import type { BenchResult } from './result.ts'
 
@@ -118,8 +119,4 @@ async function read(task: ReaderTask): Promise<ReaderResult> {
   const [result] = await Promise.race([answer, exit])
   child.disconnect()
   return result as ReaderResult
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }

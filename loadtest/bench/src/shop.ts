@@ -130,9 +130,3 @@ async function ask(url: string, session: string): Promise<BenchAnswer> {
   const answer = await fetch(url, { headers: { authorization: `Bearer ${session}` } })
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
 }
-
-/** Percentile of some times; 100 is the largest. */
-export function percentile(values: readonly number[], percent: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? 0
-}

@@ -3,8 +3,9 @@
  * the platform of `npm start`; the baseline is the same platform without routers, whose fronts only poll the catalog.
  */
 
+import { percentile } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
-import { type BenchSale, type BenchShop, pathOf, percentile, withShop } from './shop.ts'
+import { type BenchSale, type BenchShop, pathOf, withShop } from './shop.ts'
 
 const ROUNDS = 30
 

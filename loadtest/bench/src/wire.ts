@@ -11,6 +11,7 @@ import {
   verdictBatchBytesMax,
 } from '@bigtap/protocol'
 import { createDialer, createServer, type Dialer, type Link } from '@bigtap/transport'
+import { median } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
 
 const RUNS = 5
@@ -117,8 +118,4 @@ function createClient(): Client {
         pump(dialer, perFrame)
       }),
   }
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number
 }

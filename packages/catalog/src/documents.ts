@@ -4,9 +4,11 @@ import {
   type ActivityDoc,
   type ActivityId,
   DOCUMENT_BYTES_MAX,
+  type GoodDocument,
   type Parsed,
   PRESSURE_KEY,
   type PressureDoc,
+  parseDocument,
   type SkuDoc,
   type SkuId,
   SLOTS_KEY,
@@ -16,7 +18,6 @@ import {
   statusKey,
 } from '@bigtap/domain'
 import { documentHash } from '@bigtap/store'
-import { type GoodDocument, parseDocument } from './document-kinds.ts'
 
 /** What a front reads of the catalog. */
 export interface CatalogView {

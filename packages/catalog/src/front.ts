@@ -5,7 +5,7 @@ import { CatalogStore, heartbeatLoop, type NodeState, Nodes, type Store } from '
 import type { createDialer } from '@bigtap/transport'
 import { type CallHandler, FrontLinks } from './front-links.ts'
 import { LoopDelay } from './loop-delay.ts'
-import { createMirror, type Mirror } from './mirror.ts'
+import { Mirror } from './mirror.ts'
 
 /** Settings of a front; a service's own have these names. */
 export interface FrontSettings {
@@ -62,7 +62,7 @@ export interface Front {
 export function createFront(parts: FrontParts): Front {
   const { service, role, settings, store, logger, metrics, clock, random, onCall, dial } = parts
   const { nodeId, clusterSecret, routers } = settings
-  const mirror = createMirror({ service }, { catalog: new CatalogStore(store), logger, clock, metrics })
+  const mirror = new Mirror({ service }, { catalog: new CatalogStore(store), logger, clock, metrics })
   const loop = new LoopDelay({ clock })
   const links = new FrontLinks(
     { service, nodeId, role, clusterSecret, routers },

@@ -4,4 +4,4 @@ export { type CatalogView, DOCUMENTS_MAX, Documents, type RefusedDocument } from
 export { createFront, type Front, type FrontPart, type FrontParts, type FrontSettings } from './front.ts'
 export { type CallHandler, FrontLinks, type FrontLinksParts, type FrontLinksSettings } from './front-links.ts'
 export { LoopDelay } from './loop-delay.ts'
-export { type ChangeListener, createMirror, Mirror, type MirrorParts, type MirrorSettings } from './mirror.ts'
+export { type ChangeListener, Mirror, type MirrorParts, type MirrorSettings } from './mirror.ts'

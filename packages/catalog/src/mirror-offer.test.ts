@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TRIAL_MS } from './command-intake.ts'
 import type { IncomingDocument } from './documents.ts'
-import { createMirror, type Mirror } from './mirror.ts'
+import { Mirror } from './mirror.ts'
 
 const ACTIVITY: ActivityDoc = {
   ...{ id: 7, title: 'Phone', state: 'open', stage: 'middle', opensAt: 1_000, closesAt: 2_000 },
@@ -57,7 +57,7 @@ beforeEach(() => {
   clock = new FakeClock()
   alarms.length = 0
   const logger = { ...nullLogger, error: (_fields: object, message: string) => void alarms.push(message) }
-  mirror = createMirror({ service: 'test' }, { catalog, logger, clock, metrics: nullMetrics })
+  mirror = new Mirror({ service: 'test' }, { catalog, logger, clock, metrics: nullMetrics })
   heard = []
   mirror.onChange((keys) => heard.push([...keys]))
   sequence = 0
@@ -395,7 +395,7 @@ test('whatever is lost or repeated on two links, after one more poll the mirror 
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       catalog = new Catalog()
       sequence = 0
-      const one = createMirror({ service: 'test' }, { catalog, logger: nullLogger, clock, metrics: nullMetrics })
+      const one = new Mirror({ service: 'test' }, { catalog, logger: nullLogger, clock, metrics: nullMetrics })
       let late: (() => void) | undefined
       for (const [n, { key, isDeleted, lossOn, isLate, polls }] of steps.entries()) {
         const body = isDeleted ? null : key === activityKey(7) ? titled(`t${n}`) : status(n)

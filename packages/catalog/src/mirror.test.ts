@@ -4,7 +4,7 @@ import type { CatalogHead } from '@bigtap/store'
 import { FakeClock } from '@bigtap/testkit'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { IncomingDocument } from './documents.ts'
-import { createMirror, type Mirror } from './mirror.ts'
+import { Mirror } from './mirror.ts'
 
 const ACTIVITY: ActivityDoc = {
   id: 7,
@@ -48,7 +48,7 @@ let mirror: Mirror
 beforeEach(() => {
   feed = new MemoryFeed()
   const parts = { catalog: feed, logger: nullLogger, clock: new FakeClock(), metrics: nullMetrics }
-  mirror = createMirror({ service: 'test', pollMs: 200 }, parts)
+  mirror = new Mirror({ service: 'test', pollMs: 200 }, parts)
   feed.publish(activityKey(7), ACTIVITY)
   feed.publish(skuKey(7, 1), SKU)
   feed.publish(statusKey(7, 1), STATUS)

@@ -260,8 +260,3 @@ export class Mirror implements CatalogView {
     }
   }
 }
-
-/** Makes a mirror; start() begins. */
-export function createMirror(settings: MirrorSettings, parts: MirrorParts): Mirror {
-  return new Mirror(settings, parts)
-}

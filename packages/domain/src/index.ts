@@ -12,6 +12,7 @@ export { Fields, type NumberBounds, type Parsed, show } from './checks.ts'
 export { PROBLEM_STATUS, type ProblemCode, problemBody, VERDICT, type VerdictCode } from './codes.ts'
 export { diagram, FIGURES_ARROWS, machinesDocument, pairs } from './diagrams.ts'
 export { DOCUMENT_BYTES_MAX } from './document-bytes.ts'
+export { type GoodDocument, parseDocument } from './document-kinds.ts'
 export {
   ACTIVITY_STAGES,
   ACTIVITY_STATES,

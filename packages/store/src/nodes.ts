@@ -1,5 +1,6 @@
 /** Who is there: every node says so each 300 ms, and its age is told by Redis' clock. */
 
+import { readAged } from './aged-rows.ts'
 import type { Store } from './connection.ts'
 import { loadScript, runScript } from './script.ts'
 
@@ -27,7 +28,7 @@ export const HEARTBEAT_MS = 300
 export const FORGOTTEN_MS = 3_600_000
 
 const NODES = 'bt:{nodes}'
-const SCRIPTS = { heartbeat: loadScript('heartbeat-1'), nodes: loadScript('nodes-1') }
+const HEARTBEAT = loadScript('heartbeat-1')
 
 /** The list of nodes. */
 export class Nodes {
@@ -39,18 +40,12 @@ export class Nodes {
 
   /** Says that a node is there. */
   async heartbeat(info: NodeInfo): Promise<void> {
-    await runScript(this.#store, SCRIPTS.heartbeat, [NODES], [info.id, JSON.stringify(info)])
+    await runScript(this.#store, HEARTBEAT, [NODES], [info.id, JSON.stringify(info)])
   }
 
   /** All that said so within the last hour; the reader judges by `ageMs` who is still there. */
-  async list(): Promise<HeardNode[]> {
-    const rows = (await runScript(this.#store, SCRIPTS.nodes, [NODES], [FORGOTTEN_MS])) as (number | string)[]
-    const nodes: HeardNode[] = []
-    for (let at = 0; at < rows.length; at += 2) {
-      const info = parseInfo(String(rows[at + 1]))
-      if (info !== undefined) nodes.push({ ...info, ageMs: Number(rows[at]) })
-    }
-    return nodes
+  list(): Promise<HeardNode[]> {
+    return readAged(this.#store, NODES, { oldestMs: FORGOTTEN_MS, parse: parseInfo })
   }
 
   /** Forgets a node. */

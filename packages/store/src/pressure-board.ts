@@ -1,5 +1,6 @@
 /** Where cart, counter and order say that work waits too long at them. An idle platform writes nothing here. */
 
+import { readAged } from './aged-rows.ts'
 import type { Store } from './connection.ts'
 import { loadScript, runScript } from './script.ts'
 
@@ -20,7 +21,7 @@ export const PRESSURE_KEPT_MS = 10_000
 export const PRESSURE_NODES_MAX = 1_024
 
 const BOARD = 'bt:{pressure}'
-const SCRIPTS = { report: loadScript('report-pressure-1'), read: loadScript('read-pressure-1') }
+const REPORT = loadScript('report-pressure-1')
 
 /** The board. Ages are told by Redis' clock, so that no node's clock matters. */
 export class PressureBoard {
@@ -33,18 +34,12 @@ export class PressureBoard {
   /** Replaces what the node said before; false when the board is full. */
   async report(report: PressureReport): Promise<boolean> {
     const args = [report.node, JSON.stringify(report), PRESSURE_NODES_MAX]
-    return Number(await runScript(this.#store, SCRIPTS.report, [BOARD], args)) === 1
+    return Number(await runScript(this.#store, REPORT, [BOARD], args)) === 1
   }
 
   /** What was said lately; the reader judges by `ageMs` what still counts. */
-  async read(): Promise<HeardPressure[]> {
-    const rows = (await runScript(this.#store, SCRIPTS.read, [BOARD], [PRESSURE_KEPT_MS])) as (number | string)[]
-    const reports: HeardPressure[] = []
-    for (let at = 0; at < rows.length; at += 2) {
-      const report = parseReport(String(rows[at + 1]))
-      if (report !== undefined) reports.push({ ...report, ageMs: Number(rows[at]) })
-    }
-    return reports
+  read(): Promise<HeardPressure[]> {
+    return readAged(this.#store, BOARD, { oldestMs: PRESSURE_KEPT_MS, parse: parseReport })
   }
 }
 

@@ -1,4 +1,4 @@
-import { type CatalogFeed, createMirror } from '@bigtap/catalog'
+import { type CatalogFeed, Mirror } from '@bigtap/catalog'
 import { type AccessLimit, type ActivityDoc, NO_RESERVATION, VERDICT } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import {
@@ -109,7 +109,7 @@ async function startMiddle(
 }
 
 let feed: MemoryFeed
-let mirror: ReturnType<typeof createMirror>
+let mirror: Mirror
 let limiter: Limiter
 let origin: string
 let reservations: MemoryReservations
@@ -143,7 +143,7 @@ describe.each(['uws', 'node'] as const)('the buyer API on the %s edge', (edge) =
       nodes: [{ id: 'middle-1', address: middle.address }],
       owners: Array(1024).fill(0),
     })
-    mirror = createMirror(
+    mirror = new Mirror(
       { service: 'limiter', pollMs: 50 },
       { catalog: feed, logger: nullLogger, clock: systemClock, metrics: nullMetrics },
     )

@@ -1,10 +1,11 @@
 /** PolicyKeeper's round: finds the trigger in force of every SKU with a plan, and puts it in force. */
 
 import type { AuditEntry } from '@bigtap/db'
-import { type ActivityState, applyTrigger, type Figures, type Policy, parseSkuDoc, skuKey } from '@bigtap/domain'
+import { applyTrigger, type Figures, type Policy, parseSkuDoc, skuKey } from '@bigtap/domain'
 import type { Clock, Logger } from '@bigtap/kernel'
 import type { PublishedDocument } from '@bigtap/store'
 import type { Book, Sale } from './book.ts'
+import { LIVE_STATES } from './core/change-rules.ts'
 import { type PlanFact, type PolicyChange, policyTick } from './core/policy-keeper.ts'
 
 /** Collaborators. */
@@ -22,8 +23,6 @@ export interface PolicyKeepingParts {
 /** How often a round is due, ms: a change is to be everywhere within a second. */
 export const POLICY_EVERY_MS = 100
 
-const WITH_LEDGER: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused']
-
 /** Keeps the policies in force. */
 export class PolicyKeeping {
   readonly #parts: PolicyKeepingParts
@@ -35,7 +34,7 @@ export class PolicyKeeping {
   /** One round; rejects when Redis is away. */
   async round(): Promise<void> {
     const { book } = this.#parts
-    const sales = book.in(WITH_LEDGER).filter((sale) => hasPlan(sale))
+    const sales = book.in(LIVE_STATES).filter((sale) => hasPlan(sale))
     await Promise.all(sales.map((sale) => this.#keep(sale)))
   }
 

@@ -1,11 +1,12 @@
 /** StockKeeper's round: reads the warehouse and the ledgers, does what the core says, and tells it what became of it. */
 
 import type { AuditEntry } from '@bigtap/db'
-import { type ActivityState, type Figures, skuKey } from '@bigtap/domain'
+import { type Figures, skuKey } from '@bigtap/domain'
 import type { Clock, Logger } from '@bigtap/kernel'
 import type { Ledger } from '@bigtap/store'
 import type { Book, Sale } from './book.ts'
 import type { Alarms } from './core/alarms.ts'
+import { LIVE_STATES } from './core/change-rules.ts'
 import { type LedgerFact, type StockCommand, StockKeeper } from './core/stock-keeper.ts'
 import type { Warehouse, WarehouseReport } from './warehouse.ts'
 
@@ -24,7 +25,6 @@ export interface StockKeepingParts {
   audit(entry: AuditEntry): void
 }
 
-const WITH_LEDGER: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused']
 const WAREHOUSE_ALARM = 'warehouse'
 
 /** Keeps warehouse and ledgers the same. */
@@ -45,7 +45,7 @@ export class StockKeeping {
   /** One round; rejects when the warehouse or Redis is away, and goes on from there the next time. */
   async round(): Promise<void> {
     const { book, warehouse, clock } = this.#parts
-    const sales = book.in(WITH_LEDGER).filter(({ hasLedger }) => hasLedger)
+    const sales = book.in(LIVE_STATES).filter(({ hasLedger }) => hasLedger)
     if (sales.length === 0) return
     const rows = await this.#watched(warehouse.list(sales.map(({ activity }) => activity.id)))
     const ledgers = (await Promise.all(sales.map((sale) => this.#ledgersOf(sale)))).flat()

@@ -68,8 +68,8 @@ export function heartbeat({ keys, names, args, now }: ControlCall): number {
   return 1
 }
 
-/** scripts/nodes-1.lua */
-export function nodes({ keys, names, args, now }: ControlCall): (string | number)[] {
+/** scripts/aged-rows-1.lua */
+export function agedRows({ keys, names, args, now }: ControlCall): (string | number)[] {
   const replies: (string | number)[] = []
   for (const [id, row] of [...(keys.hashes.get(names[0] ?? '') ?? [])]) {
     const bar = row.indexOf('|')
@@ -87,6 +87,3 @@ export function reportPressure(call: ControlCall): number {
   if (board?.has(args[0] ?? '') !== true && (board?.size ?? 0) >= Number(args[2])) return 0
   return heartbeat(call)
 }
-
-/** scripts/read-pressure-1.lua: as the nodes' list. */
-export const readPressure = nodes

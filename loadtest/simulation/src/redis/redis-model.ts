@@ -6,16 +6,7 @@
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import {
-  heartbeat,
-  leaseName,
-  nodes,
-  publish,
-  raiseFence,
-  readPressure,
-  releaseName,
-  reportPressure,
-} from './control-model.ts'
+import { agedRows, heartbeat, leaseName, publish, raiseFence, releaseName, reportPressure } from './control-model.ts'
 import { compareIds, Keyspace } from './keyspace.ts'
 import { adoptGrants, claim, claimSlots, grant, lease } from './ledger-model-grants.ts'
 import { open, reserve, restock, settle, sweep } from './ledger-model-orders.ts'
@@ -56,9 +47,8 @@ const CONTROL_SCRIPTS: Readonly<Record<string, (call: Parameters<typeof publish>
   'release-name-1': releaseName,
   'raise-fence-1': raiseFence,
   'heartbeat-1': heartbeat,
-  'nodes-1': nodes,
+  'aged-rows-1': agedRows,
   'report-pressure-1': reportPressure,
-  'read-pressure-1': readPressure,
 }
 const SCRIPTS_DIR = new URL('../../../../packages/store/scripts/', import.meta.url)
 

@@ -16,7 +16,8 @@ type Input = Readonly<Record<string, unknown>>
 
 /** Before a ledger is made everything may change. */
 const FREE_STATES: readonly ActivityState[] = ['draft', 'scheduled']
-const LIVE_STATES: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused']
+/** States in which a ledger is there that sells, or is about to. */
+export const LIVE_STATES: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused']
 const LIVE_ACTIVITY_FIELDS = ['title', 'closesAt', 'accessLimits']
 const LIVE_SKU_FIELDS = ['title', 'imageUrl', 'paused', 'policy', 'policyPlan']
 /** The ledger was made with these. */

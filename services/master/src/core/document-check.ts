@@ -1,22 +1,6 @@
 /** The dry run of a document: the checks that every front makes, its size, and what no sale can mean. */
 
-import {
-  type ActivityDoc,
-  type ActivityState,
-  activityKey,
-  DOCUMENT_BYTES_MAX,
-  type Parsed,
-  PRESSURE_KEY,
-  parseActivityDoc,
-  parsePressureDoc,
-  parseSkuDoc,
-  parseSlotTableDoc,
-  parseStatusDoc,
-  type SkuDoc,
-  SLOTS_KEY,
-  skuKey,
-  statusKey,
-} from '@bigtap/domain'
+import { type ActivityDoc, type ActivityState, DOCUMENT_BYTES_MAX, parseDocument, type SkuDoc } from '@bigtap/domain'
 
 /** A year; longer is a slip of the keyboard: seconds for milliseconds, or a year too much. */
 const YEAR_MS = 31_622_400_000
@@ -25,12 +9,11 @@ const RUNNING: readonly ActivityState[] = ['open', 'paused', 'closed']
 /** What is wrong with a document; empty when a front takes it. A deletion is never wrong. */
 export function checkDocument(key: string, body: unknown): string[] {
   if (body === null) return []
-  const parsed = parse(key, body)
+  const parsed = parseDocument(key, body)
   const bytes = new TextEncoder().encode(JSON.stringify(body) ?? '').length
   const size = bytes > DOCUMENT_BYTES_MAX ? [`${key} has ${bytes} bytes, exceeds ${DOCUMENT_BYTES_MAX}`] : []
-  if (parsed === undefined) return size
-  if (!parsed.ok) return [...size, ...parsed.errors.map((error) => `${key}: ${error}`)]
-  return parsed.value === key ? size : [...size, `document of ${parsed.value} stands under ${key}`]
+  const errors = parsed === undefined || parsed.ok ? [] : parsed.errors
+  return [...size, ...errors.map((error) => `${key}: ${error}`)]
 }
 
 /** What is well formed and yet means no sale: times a year off, a stock that its pace never sells. */
@@ -48,18 +31,4 @@ export function findAbsurd(activity: ActivityDoc, skus: Iterable<SkuDoc>, now: n
       errors.push(`pace ${pacePerSecond} of SKU ${id} sells less than a hundredth of ${stock} units in ${seconds} s`)
   }
   return errors
-}
-
-/** The key that a document names by its own ids. */
-function parse(key: string, body: unknown): Parsed<string> | undefined {
-  const [kind] = key.split(':', 1)
-  if (kind === 'activity') return named(parseActivityDoc(body), ({ id }) => activityKey(id))
-  if (kind === 'sku') return named(parseSkuDoc(body), ({ activityId, id }) => skuKey(activityId, id))
-  if (kind === 'status') return named(parseStatusDoc(body), ({ activityId, skuId }) => statusKey(activityId, skuId))
-  if (key === PRESSURE_KEY) return named(parsePressureDoc(body), () => PRESSURE_KEY)
-  return key === SLOTS_KEY ? named(parseSlotTableDoc(body), () => SLOTS_KEY) : undefined
-}
-
-function named<Doc>(parsed: Parsed<Doc>, keyOf: (doc: Doc) => string): Parsed<string> {
-  return parsed.ok ? { ok: true, value: keyOf(parsed.value) } : parsed
 }

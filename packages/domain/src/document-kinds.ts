@@ -1,13 +1,10 @@
-/** The kinds of documents that a front understands, by the key they stand under. Pure. */
+/** The kinds of documents, by the key they stand under: one check for master's dry run and for every front. Pure. */
 
+import type { Parsed } from './checks.ts'
 import {
   type ActivityDoc,
   activityKey,
-  type Parsed,
-  PRESSURE_KEY,
-  type PressureDoc,
   parseActivityDoc,
-  parsePressureDoc,
   parseSkuDoc,
   parseSlotTableDoc,
   parseStatusDoc,
@@ -17,7 +14,8 @@ import {
   type StatusDoc,
   skuKey,
   statusKey,
-} from '@bigtap/domain'
+} from './documents.ts'
+import { PRESSURE_KEY, type PressureDoc, parsePressureDoc } from './pressure.ts'
 
 /** A document that has passed its checks. */
 export type GoodDocument =
