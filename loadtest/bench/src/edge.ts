@@ -1,3 +1,4 @@
+import { DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 /**
  * Bench `edge`: a buy that is answered sold-out, and a full decision through a real Middle with every stage on (gate,
  * session, ticket, access limits, reservation, queue, merge), each beside a bare uWebSockets.js handler that sends the
@@ -165,7 +166,17 @@ async function publish(redisUrl: string, middlePort: number): Promise<void> {
   const closesAt = Date.now() + 3_600_000
   const limit = { algorithm: 'token-bucket', seconds: 1, maxCount: 1_000_000_000 }
   const activity = {
-    ...{ id: ACTIVITY, title: 'Bench', state: 'open', opensAt, closesAt, rule: 'unlimited', admission: 'direct' },
+    ...{
+      id: ACTIVITY,
+      title: 'Bench',
+      state: 'open',
+      opensAt,
+      closesAt,
+      rule: 'unlimited',
+      admission: 'direct',
+      waiting: DEFAULT_WAITING,
+      challenge: NO_CHALLENGE,
+    },
     reservation: { required: true, opensAt, closesAt },
     skuIds: [SOLD_OUT_SKU, OPEN_SKU],
     accessLimits: [

@@ -1,6 +1,14 @@
 /** What a seed stands for: a sale, a crowd, and the faults that meet them. */
 
-import { type ActivityDoc, DEFAULT_POLICY, NO_RESERVATION, type PurchaseRule, type SkuDoc } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  type PurchaseRule,
+  type SkuDoc,
+} from '@bigtap/domain'
 import type { Traits } from './platform/buyer.ts'
 import type { SimSale } from './platform/site.ts'
 import { EPOCH_MS, type World } from './world/world.ts'
@@ -56,7 +64,13 @@ function drawSale(world: World): SimSale {
       stage: 'middle',
       rule: RULES[world.below(RULES.length)] ?? 'unlimited',
     },
-    ...{ opensAt: EPOCH_MS + TIMES.opensAt, closesAt: EPOCH_MS + 3_600_000, admission: 'direct' },
+    ...{
+      opensAt: EPOCH_MS + TIMES.opensAt,
+      closesAt: EPOCH_MS + 3_600_000,
+      admission: 'direct',
+      waiting: DEFAULT_WAITING,
+      challenge: NO_CHALLENGE,
+    },
     ...{ reservation: NO_RESERVATION, skuIds, accessLimits: [] },
   }
   const limitPerBuyer = world.chance(0.8) ? 1 : 2

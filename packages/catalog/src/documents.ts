@@ -1,6 +1,10 @@
 /** The documents that a front holds: each checked whole before it replaces the one before. Pure. */
 
 import {
+  ABUSE_MODEL_KEY,
+  ABUSE_RULES_KEY,
+  type AbuseModelDoc,
+  type AbuseRulesDoc,
   type ActivityDoc,
   type ActivityId,
   DOCUMENT_BYTES_MAX,
@@ -9,6 +13,8 @@ import {
   PRESSURE_KEY,
   type PressureDoc,
   parseDocument,
+  SHARES_KEY,
+  type SharesDoc,
   type SkuDoc,
   type SkuId,
   SLOTS_KEY,
@@ -30,6 +36,9 @@ export interface CatalogView {
   status(activityId: ActivityId, skuId: SkuId): StatusDoc | undefined
   slotTable(): SlotTableDoc | undefined
   pressure(): PressureDoc | undefined
+  shares(): SharesDoc | undefined
+  abuseRules(): AbuseRulesDoc | undefined
+  abuseModel(): AbuseModelDoc | undefined
 }
 
 /** A document as it was published; a null body deletes it, undefined was no JSON. */
@@ -88,8 +97,8 @@ export class Documents implements CatalogView {
   readonly #activities = new Map<ActivityId, ActivityDoc>()
   readonly #skus = new Map<string, SkuDoc>()
   readonly #statuses = new Map<string, StatusDoc>()
-  #slots: SlotTableDoc | undefined
-  #pressure: PressureDoc | undefined
+  /** Documents of which there is one, by their key. */
+  readonly #only = new Map<string, GoodDocument>()
   #digest = 0
   #newestDigest = 0
 
@@ -123,11 +132,23 @@ export class Documents implements CatalogView {
   }
 
   slotTable(): SlotTableDoc | undefined {
-    return this.#slots
+    return this.#onlyOne('slots', SLOTS_KEY)
   }
 
   pressure(): PressureDoc | undefined {
-    return this.#pressure
+    return this.#onlyOne('pressure', PRESSURE_KEY)
+  }
+
+  shares(): SharesDoc | undefined {
+    return this.#onlyOne('shares', SHARES_KEY)
+  }
+
+  abuseRules(): AbuseRulesDoc | undefined {
+    return this.#onlyOne('abuse-rules', ABUSE_RULES_KEY)
+  }
+
+  abuseModel(): AbuseModelDoc | undefined {
+    return this.#onlyOne('abuse-model', ABUSE_MODEL_KEY)
   }
 
   /** Documents whose newest version was refused. */
@@ -241,16 +262,21 @@ export class Documents implements CatalogView {
     const parsed = parseDocument(key, body)
     if (parsed?.ok !== true || parsed.value.kind !== 'slots') return parsed
     const { epoch } = parsed.value.doc
-    const held = this.#slots?.epoch ?? 0
+    const held = this.slotTable()?.epoch ?? 0
     return epoch < held ? { ok: false, errors: [`slot table of epoch ${epoch} is older than ${held}`] } : parsed
   }
 
-  #put({ kind, key, doc }: GoodDocument): void {
+  #onlyOne<Kind extends GoodDocument['kind']>(kind: Kind, key: string) {
+    const good = this.#only.get(key)
+    return good?.kind === kind ? (good.doc as Extract<GoodDocument, { kind: Kind }>['doc']) : undefined
+  }
+
+  #put(good: GoodDocument): void {
+    const { kind, key, doc } = good
     if (kind === 'activity') this.#activities.set(doc.id, doc)
     else if (kind === 'sku') this.#skus.set(key, doc)
     else if (kind === 'status') this.#statuses.set(key, doc)
-    else if (kind === 'slots') this.#slots = doc
-    else this.#pressure = doc
+    else this.#only.set(key, good)
   }
 
   #restore(key: string): void {
@@ -277,8 +303,7 @@ export class Documents implements CatalogView {
   #take(key: string): void {
     this.#skus.delete(key)
     this.#statuses.delete(key)
-    if (key === SLOTS_KEY) this.#slots = undefined
-    if (key === PRESSURE_KEY) this.#pressure = undefined
+    this.#only.delete(key)
     if (key.startsWith('activity:')) this.#activities.delete(Number(key.slice('activity:'.length)))
   }
 }

@@ -1,4 +1,12 @@
-import { type ActivityDoc, activityKey, DOCUMENT_BYTES_MAX, NO_RESERVATION, statusKey } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  activityKey,
+  DEFAULT_WAITING,
+  DOCUMENT_BYTES_MAX,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  statusKey,
+} from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import type { Command, CommandBatch } from '@bigtap/protocol'
 import { type CatalogHead, documentHash } from '@bigtap/store'
@@ -11,7 +19,15 @@ import { Mirror } from './mirror.ts'
 
 const ACTIVITY: ActivityDoc = {
   ...{ id: 7, title: 'Phone', state: 'open', stage: 'middle', opensAt: 1_000, closesAt: 2_000 },
-  ...{ rule: 'once-per-product', admission: 'direct', reservation: NO_RESERVATION, skuIds: [1], accessLimits: [] },
+  ...{
+    rule: 'once-per-product',
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+    reservation: NO_RESERVATION,
+    skuIds: [1],
+    accessLimits: [],
+  },
 }
 const titled = (title: string) => ({ ...ACTIVITY, title })
 const status = (free: number) => ({

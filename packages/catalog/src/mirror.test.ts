@@ -1,4 +1,13 @@
-import { type ActivityDoc, activityKey, NO_RESERVATION, type SlotTableDoc, skuKey, statusKey } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  activityKey,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  type SlotTableDoc,
+  skuKey,
+  statusKey,
+} from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import type { CatalogHead } from '@bigtap/store'
 import { FakeClock } from '@bigtap/testkit'
@@ -15,6 +24,8 @@ const ACTIVITY: ActivityDoc = {
   closesAt: 2_000,
   rule: 'once-per-product',
   admission: 'direct',
+  waiting: DEFAULT_WAITING,
+  challenge: NO_CHALLENGE,
   reservation: NO_RESERVATION,
   skuIds: [1],
   accessLimits: [],

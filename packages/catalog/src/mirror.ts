@@ -1,6 +1,17 @@
 /** A front's mirror of the live catalog: takes commands, asks for the revision, pulls what changed, keeps the last good state. */
 
-import type { ActivityDoc, ActivityId, PressureDoc, SkuDoc, SkuId, SlotTableDoc, StatusDoc } from '@bigtap/domain'
+import type {
+  AbuseModelDoc,
+  AbuseRulesDoc,
+  ActivityDoc,
+  ActivityId,
+  PressureDoc,
+  SharesDoc,
+  SkuDoc,
+  SkuId,
+  SlotTableDoc,
+  StatusDoc,
+} from '@bigtap/domain'
 import type { Clock, Counter, Logger, Metrics } from '@bigtap/kernel'
 import type { CommandBatch, RefusedCommand } from '@bigtap/protocol'
 import { type CatalogFeed, CatalogReader } from './catalog-reader.ts'
@@ -110,6 +121,18 @@ export class Mirror implements CatalogView {
 
   pressure(): PressureDoc | undefined {
     return this.#documents.pressure()
+  }
+
+  shares(): SharesDoc | undefined {
+    return this.#documents.shares()
+  }
+
+  abuseRules(): AbuseRulesDoc | undefined {
+    return this.#documents.abuseRules()
+  }
+
+  abuseModel(): AbuseModelDoc | undefined {
+    return this.#documents.abuseModel()
   }
 
   /** Adds a listener. */

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY } from '@bigtap/domain'
+import { DEFAULT_POLICY, DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 import { type Engine, FakeClock, startPostgres } from '@bigtap/testkit'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -24,7 +24,16 @@ afterAll(async () => {
 })
 
 const activity: NewActivity = {
-  ...{ title: 'Launch', opensAt: 1_000, closesAt: 9_000, rule: 'unlimited', admission: 'direct', accessLimits: [] },
+  ...{
+    title: 'Launch',
+    opensAt: 1_000,
+    closesAt: 9_000,
+    rule: 'unlimited',
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+    accessLimits: [],
+  },
   reservation: { required: false, opensAt: 0, closesAt: 0 },
 } as unknown as NewActivity
 const sku: NewSku = {

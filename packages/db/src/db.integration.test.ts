@@ -1,3 +1,4 @@
+import { DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 import { type Engine, FakeClock, freePort, startPostgres, waitFor } from '@bigtap/testkit'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -43,6 +44,8 @@ const activity: NewActivity = {
   closesAt: 9_000,
   rule: 'once-per-product',
   admission: 'direct',
+  waiting: DEFAULT_WAITING,
+  challenge: NO_CHALLENGE,
   reservation: { required: true, opensAt: 10, closesAt: 20 },
   accessLimits: [{ scope: 'uid', algorithm: 'token-bucket', seconds: 1, maxCount: 2, burst: 4 }],
 }

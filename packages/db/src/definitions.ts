@@ -1,4 +1,15 @@
-import type { AccessLimit, ActivityDoc, ActivityState, Policy, PolicyPlan, SkuDoc } from '@bigtap/domain'
+import {
+  type AccessLimit,
+  type ActivityDoc,
+  type ActivityState,
+  type ChallengeDoc,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  type Policy,
+  type PolicyPlan,
+  type SkuDoc,
+  type WaitingDoc,
+} from '@bigtap/domain'
 import { type AuditEntry, appendAudit } from './audit.ts'
 import { guarded } from './errors.ts'
 import type { Activity, Prisma, PrismaClient, Sku } from './generated/client.ts'
@@ -240,7 +251,7 @@ function versionIs({ version }: Guard) {
 }
 
 /** Only what is named is written: Prisma leaves out what is undefined. */
-function activityColumns({ reservation, accessLimits, ...plain }: Partial<NewActivity>) {
+function activityColumns({ reservation, accessLimits, waiting, challenge, ...plain }: Partial<NewActivity>) {
   const { title, opensAt, closesAt, rule, admission } = plain
   return defined({
     ...{ title, opensAt, closesAt, rule, admission },
@@ -248,6 +259,8 @@ function activityColumns({ reservation, accessLimits, ...plain }: Partial<NewAct
     reservationOpensAt: reservation?.opensAt,
     reservationClosesAt: reservation?.closesAt,
     accessLimits: accessLimits as Prisma.InputJsonValue | undefined,
+    waiting: waiting as Prisma.InputJsonValue | undefined,
+    challenge: challenge as Prisma.InputJsonValue | undefined,
   })
 }
 
@@ -274,6 +287,8 @@ function toActivity(row: ActivityWithSkus): ActivityRow {
     closesAt: toNumber(row.closesAt),
     rule: row.rule as ActivityDoc['rule'],
     admission: row.admission as ActivityDoc['admission'],
+    waiting: { ...DEFAULT_WAITING, ...(row.waiting as Partial<WaitingDoc>) },
+    challenge: { ...NO_CHALLENGE, ...(row.challenge as Partial<ChallengeDoc>) },
     reservation: {
       required: row.reservationRequired,
       opensAt: toNumber(row.reservationOpensAt),

@@ -1,5 +1,7 @@
 /** The kinds of documents, by the key they stand under: one check for master's dry run and for every front. Pure. */
 
+import { ABUSE_MODEL_KEY, type AbuseModelDoc, parseAbuseModel } from './abuse-model.ts'
+import { ABUSE_RULES_KEY, type AbuseRulesDoc, parseAbuseRules } from './abuse-rules.ts'
 import type { Parsed } from './checks.ts'
 import {
   type ActivityDoc,
@@ -16,6 +18,7 @@ import {
   statusKey,
 } from './documents.ts'
 import { PRESSURE_KEY, type PressureDoc, parsePressureDoc } from './pressure.ts'
+import { parseSharesDoc, SHARES_KEY, type SharesDoc } from './shares.ts'
 
 /** A document that has passed its checks. */
 export type GoodDocument =
@@ -24,6 +27,9 @@ export type GoodDocument =
   | { kind: 'status'; key: string; doc: StatusDoc }
   | { kind: 'slots'; key: string; doc: SlotTableDoc }
   | { kind: 'pressure'; key: string; doc: PressureDoc }
+  | { kind: 'shares'; key: string; doc: SharesDoc }
+  | { kind: 'abuse-rules'; key: string; doc: AbuseRulesDoc }
+  | { kind: 'abuse-model'; key: string; doc: AbuseModelDoc }
 
 /** Reads a document by the kind that its key names; undefined for a kind that is not known here. A fault of a check is an error of the document. */
 export function parseDocument(key: string, body: unknown): Parsed<GoodDocument> | undefined {
@@ -44,6 +50,9 @@ function parseKind(key: string, body: unknown): Parsed<GoodDocument> | undefined
     return named(key, parseStatusDoc(body), 'status', (doc) => statusKey(doc.activityId, doc.skuId))
   }
   if (key === PRESSURE_KEY) return named(key, parsePressureDoc(body), 'pressure', () => PRESSURE_KEY)
+  if (key === SHARES_KEY) return named(key, parseSharesDoc(body), 'shares', () => SHARES_KEY)
+  if (key === ABUSE_RULES_KEY) return named(key, parseAbuseRules(body), 'abuse-rules', () => ABUSE_RULES_KEY)
+  if (key === ABUSE_MODEL_KEY) return named(key, parseAbuseModel(body), 'abuse-model', () => ABUSE_MODEL_KEY)
   return key === SLOTS_KEY ? named(key, parseSlotTableDoc(body), 'slots', () => SLOTS_KEY) : undefined
 }
 

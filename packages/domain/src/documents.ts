@@ -1,8 +1,10 @@
 /** The documents of the catalog: what a sale is, as JSON. Each parser refuses a bad document whole, with all errors. */
 
 import { SLOT_COUNT } from '@bigtap/kernel'
+import { type ChallengeDoc, NO_CHALLENGE, parseChallenge } from './challenge.ts'
 import { Fields, type Parsed, show } from './checks.ts'
 import type { ActivityId, SkuId } from './ids.ts'
+import { ADMISSIONS, type Admission, DEFAULT_WAITING, parseWaiting, type WaitingDoc } from './waiting.ts'
 
 /** How much one buyer may buy in an activity; units are limited by the SKU's `limitPerBuyer`. */
 export type PurchaseRule = 'unlimited' | 'one-product-per-activity' | 'once-per-product'
@@ -52,7 +54,9 @@ export interface ActivityDoc {
   readonly opensAt: number
   readonly closesAt: number
   readonly rule: PurchaseRule
-  readonly admission: 'direct'
+  readonly admission: Admission
+  readonly waiting: WaitingDoc
+  readonly challenge: ChallengeDoc
   readonly reservation: ReservationDoc
   readonly skuIds: readonly SkuId[]
   readonly accessLimits: readonly AccessLimit[]
@@ -194,7 +198,9 @@ export function parseActivityDoc(value: unknown): Parsed<ActivityDoc> {
     opensAt: fields.time('opensAt'),
     closesAt: fields.time('closesAt'),
     rule: fields.oneOf('rule', PURCHASE_RULES),
-    admission: fields.oneOf('admission', ['direct'] as const, 'direct'),
+    admission: fields.oneOf('admission', ADMISSIONS, 'direct'),
+    waiting: fields.nested('waiting', parseWaiting, DEFAULT_WAITING),
+    challenge: fields.nested('challenge', parseChallenge, NO_CHALLENGE),
     reservation: fields.nested('reservation', parseReservation, NO_RESERVATION),
     skuIds: fields.list('skuIds', SKUS_MAX, readId),
     accessLimits: fields.list('accessLimits', LIMITS_MAX, parseAccessLimit),

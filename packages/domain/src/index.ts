@@ -1,4 +1,15 @@
 export {
+  type AbuseVerdict,
+  BLOCKED_TIER,
+  SUBJECT_KINDS,
+  type SubjectKind,
+  subjectOf,
+  TIER_COUNT,
+  type Tier,
+} from './abuse.ts'
+export { ABUSE_MODEL_KEY, type AbuseModelDoc, parseAbuseModel } from './abuse-model.ts'
+export { ABUSE_RULES_KEY, type AbuseRulesDoc, parseAbuseRules } from './abuse-rules.ts'
+export {
   ACTIVITY_EVENTS,
   ACTIVITY_TABLE,
   type ActivityEvent,
@@ -8,6 +19,7 @@ export {
   isSelling,
   type Layer,
 } from './activity-machine.ts'
+export { type ChallengeDoc, type ChallengeMode, NO_CHALLENGE, parseChallenge } from './challenge.ts'
 export { Fields, type NumberBounds, type Parsed, show } from './checks.ts'
 export { PROBLEM_STATUS, type ProblemCode, problemBody, VERDICT, type VerdictCode } from './codes.ts'
 export { diagram, FIGURES_ARROWS, machinesDocument, pairs } from './diagrams.ts'
@@ -75,6 +87,7 @@ export {
 } from './policy-plan.ts'
 export { NO_PRESSURE, PRESSURE_FACTOR_MIN, PRESSURE_KEY, type PressureDoc, parsePressureDoc } from './pressure.ts'
 export { evaluateRule, type RuleQuestion } from './purchase-rule.ts'
+export { parseSharesDoc, SHARERS_MAX, SHARES_KEY, type Share, type SharesDoc } from './shares.ts'
 export {
   paceOf,
   SKU_EVENT_TYPES,
@@ -87,3 +100,4 @@ export {
   skuStep,
   stateByFigures,
 } from './sku-machine.ts'
+export { ADMISSIONS, type Admission, DEFAULT_WAITING, parseWaiting, type WaitingDoc } from './waiting.ts'

@@ -1,3 +1,14 @@
+export { type AbuseVerdictBatch, decodeAbuseVerdicts, encodeAbuseVerdicts } from './abuse-verdict-batch.ts'
+export {
+  ACCESS_CALL,
+  ACCESS_FLAG,
+  ACCESS_OUTCOME,
+  type AccessCall,
+  AccessColumns,
+  type AccessOutcome,
+  decodeAccessBatch,
+  encodeAccessBatch,
+} from './access-batch.ts'
 export {
   type Ack,
   type AckReport,

@@ -15,13 +15,14 @@ export const KIND = {
   goodbye: 13,
   error: 14,
   ackReport: 15,
+  abuseVerdicts: 16,
 } as const
 
 /** One of the numbers of KIND. */
 export type Kind = (typeof KIND)[keyof typeof KIND]
 
 /** Highest kind that is known. */
-export const KIND_MAX = 15
+export const KIND_MAX = 16
 
 /** What a LedgerCall asks for. */
 export const VERB = { reserve: 1, confirm: 2, cancel: 3 } as const

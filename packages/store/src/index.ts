@@ -1,3 +1,4 @@
+export { ABUSE_LOG_MAX, ABUSE_VERDICTS_MAX, AbuseBoard, type SaidVerdicts } from './abuse-board.ts'
 export {
   type CatalogHead,
   CatalogStore,

@@ -2,7 +2,14 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDb, type Db, migrate } from '@bigtap/db'
-import { checkInvariants, DEFAULT_POLICY, NO_FIGURES, NO_RESERVATION } from '@bigtap/domain'
+import {
+  checkInvariants,
+  DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_FIGURES,
+  NO_RESERVATION,
+} from '@bigtap/domain'
 import { createMemoryLog } from '@bigtap/eventlog'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import { decodeOrderEvent, OUTCOME } from '@bigtap/protocol'
@@ -71,7 +78,15 @@ afterAll(async () => {
 
 async function define() {
   const activity = await db.definitions.createActivity({
-    ...{ title: 'sale', opensAt: 0, closesAt: 9_000_000_000_000, rule: 'once-per-product', admission: 'direct' },
+    ...{
+      title: 'sale',
+      opensAt: 0,
+      closesAt: 9_000_000_000_000,
+      rule: 'once-per-product',
+      admission: 'direct',
+      waiting: DEFAULT_WAITING,
+      challenge: NO_CHALLENGE,
+    },
     ...{ reservation: NO_RESERVATION, accessLimits: [], stage: 'middle' },
   })
   const sku = await db.definitions.createSku(activity.id, {

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDb, type Db, migrate } from '@bigtap/db'
-import { DEFAULT_POLICY, NO_RESERVATION } from '@bigtap/domain'
+import { DEFAULT_POLICY, DEFAULT_WAITING, NO_CHALLENGE, NO_RESERVATION } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import { decodeOrderEvent, OUTCOME, VERB } from '@bigtap/protocol'
 import { connectStore, Ledger, NameLease, type Store } from '@bigtap/store'
@@ -53,6 +53,8 @@ async function rig(stock: number): Promise<Rig> {
     closesAt: 9_000_000_000_000,
     rule: 'once-per-product',
     admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
     reservation: NO_RESERVATION,
     accessLimits: [],
   })

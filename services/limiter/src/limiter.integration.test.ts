@@ -1,5 +1,12 @@
 import { type CatalogFeed, Mirror } from '@bigtap/catalog'
-import { type AccessLimit, type ActivityDoc, NO_RESERVATION, VERDICT } from '@bigtap/domain'
+import {
+  type AccessLimit,
+  type ActivityDoc,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  VERDICT,
+} from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import {
   AskColumns,
@@ -28,6 +35,8 @@ const ACTIVITY: ActivityDoc = {
   closesAt: now + 600_000,
   rule: 'unlimited',
   admission: 'direct',
+  waiting: DEFAULT_WAITING,
+  challenge: NO_CHALLENGE,
   reservation: NO_RESERVATION,
   skuIds: [1, 2],
   accessLimits: [],

@@ -1,5 +1,5 @@
 import { Documents } from '@bigtap/catalog'
-import { activityKey } from '@bigtap/domain'
+import { activityKey, DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import { connectStore, Reservations, type ReservationsHead, type Store } from '@bigtap/store'
 import { type Engine, startRedis, waitFor } from '@bigtap/testkit'
@@ -42,7 +42,15 @@ function publish(id: number, state: string): void {
   const reservation = { required: true, opensAt: now - 1_000, closesAt: now + 60_000 }
   const activity = { id, title: 'Phone', state, opensAt: now, closesAt: now + 60_000, rule: 'unlimited' }
   const key = activityKey(id)
-  const body = { ...activity, admission: 'direct', skuIds: [1], accessLimits: [], reservation }
+  const body = {
+    ...activity,
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+    skuIds: [1],
+    accessLimits: [],
+    reservation,
+  }
   expect(catalog.apply({ key, revision: ++revision, body })).toBe('applied')
 }
 

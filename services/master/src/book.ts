@@ -125,8 +125,10 @@ const STAGE_OF: Readonly<Record<ActivityState, ActivityStage>> = {
 }
 
 function toActivityDoc(row: ActivityRow, stage: ActivityStage): ActivityDoc {
-  const { id, title, state, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits } = row
-  return { id, title, state, stage, opensAt, closesAt, rule, admission, reservation, skuIds, accessLimits }
+  const { id, title, state, opensAt, closesAt, rule, reservation, skuIds, accessLimits } = row
+  const { admission, waiting, challenge } = row
+  const plain = { id, title, state, stage, opensAt, closesAt, rule, reservation, skuIds, accessLimits }
+  return { ...plain, admission, waiting, challenge }
 }
 
 function toSkuDoc(row: SkuRow, planned: PlannedPolicy | undefined): SkuDoc {

@@ -1,11 +1,30 @@
-import { type ActivityDoc, DEFAULT_POLICY, NO_RESERVATION, type SkuDoc, type StatusDoc } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  type SkuDoc,
+  type StatusDoc,
+} from '@bigtap/domain'
 import { CodedError, nullLogger } from '@bigtap/kernel'
 import type { DocumentChange } from '@bigtap/store'
 import { expect, test } from 'vitest'
 import { CatalogPublisher } from './catalog-publisher.ts'
 
 const activity = (title: string, more: Partial<ActivityDoc> = {}): ActivityDoc => ({
-  ...{ id: 1, title, state: 'open', stage: 'middle', opensAt: 1, closesAt: 2, rule: 'unlimited', admission: 'direct' },
+  ...{
+    id: 1,
+    title,
+    state: 'open',
+    stage: 'middle',
+    opensAt: 1,
+    closesAt: 2,
+    rule: 'unlimited',
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+  },
   ...{ reservation: NO_RESERVATION, skuIds: [1], accessLimits: [] },
   ...more,
 })

@@ -3,6 +3,8 @@ import {
   type ActivityState,
   activityKey,
   DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
   NO_RESERVATION,
   statusKey,
 } from '@bigtap/domain'
@@ -11,7 +13,15 @@ import { Book } from './book.ts'
 import { recallCatalog } from './catalog-recall.ts'
 
 const stored = { version: 1, createdAt: 0, updatedAt: 0, revision: 10 }
-const fields = { title: 'Launch', opensAt: 1_000, closesAt: 9_000, rule: 'unlimited', admission: 'direct' } as const
+const fields = {
+  title: 'Launch',
+  opensAt: 1_000,
+  closesAt: 9_000,
+  rule: 'unlimited',
+  admission: 'direct',
+  waiting: DEFAULT_WAITING,
+  challenge: NO_CHALLENGE,
+} as const
 const more = { reservation: NO_RESERVATION, skuIds: [3], accessLimits: [] }
 const price = { priceCents: 1, currency: 'EUR', imageUrl: '', stock: 5, limitPerBuyer: 1 }
 const sku = { id: 3, activityId: 7, title: 'Phone', ...price, policy: DEFAULT_POLICY, policyPlan: [], paused: false }

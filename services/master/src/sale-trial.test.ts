@@ -1,4 +1,11 @@
-import { type ActivityDoc, DEFAULT_POLICY, NO_RESERVATION, type SkuDoc } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  type SkuDoc,
+} from '@bigtap/domain'
 import { FakeClock } from '@bigtap/testkit'
 import { expect, test } from 'vitest'
 import { Book } from './book.ts'
@@ -9,7 +16,15 @@ import { SaleTrial, TRIAL_DOCUMENTS_MAX } from './sale-trial.ts'
 const clock = new FakeClock()
 const opensAt = clock.now() + 60_000
 const stored = { version: 1, createdAt: 0, updatedAt: 0, revision: 1 }
-const fields = { title: 'Launch', opensAt, closesAt: opensAt + 60_000, rule: 'unlimited', admission: 'direct' } as const
+const fields = {
+  title: 'Launch',
+  opensAt,
+  closesAt: opensAt + 60_000,
+  rule: 'unlimited',
+  admission: 'direct',
+  waiting: DEFAULT_WAITING,
+  challenge: NO_CHALLENGE,
+} as const
 const skuOf = (id: number): SkuDoc => ({
   ...{ id, activityId: 7, title: 'Phone', priceCents: 1, currency: 'EUR', imageUrl: '', stock: 5, limitPerBuyer: 1 },
   ...{ policy: DEFAULT_POLICY, paused: false },

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type Figures, NO_FIGURES, NO_RESERVATION } from '@bigtap/domain'
+import { DEFAULT_POLICY, DEFAULT_WAITING, type Figures, NO_CHALLENGE, NO_FIGURES, NO_RESERVATION } from '@bigtap/domain'
 import type { Ledger } from '@bigtap/store'
 import { FakeClock } from '@bigtap/testkit'
 import { expect, test } from 'vitest'
@@ -9,7 +9,15 @@ import { SaleView } from './sale-view.ts'
 const clock = new FakeClock()
 const stored = { version: 1, createdAt: 0, updatedAt: 0 }
 const activity = { id: 7, title: 'Launch', state: 'open', opensAt: 1, closesAt: 2, rule: 'unlimited' } as const
-const more = { admission: 'direct', reservation: NO_RESERVATION, skuIds: [3], accessLimits: [], revision: 1 } as const
+const more = {
+  admission: 'direct',
+  waiting: DEFAULT_WAITING,
+  challenge: NO_CHALLENGE,
+  reservation: NO_RESERVATION,
+  skuIds: [3],
+  accessLimits: [],
+  revision: 1,
+} as const
 const price = { priceCents: 1, currency: 'EUR', imageUrl: '', stock: 5, limitPerBuyer: 1 }
 const sku = {
   policyPlan: [],

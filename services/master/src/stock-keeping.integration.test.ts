@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ActivityRow, AuditEntry, SkuRow } from '@bigtap/db'
-import { DEFAULT_POLICY, NO_RESERVATION } from '@bigtap/domain'
+import { DEFAULT_POLICY, DEFAULT_WAITING, NO_CHALLENGE, NO_RESERVATION } from '@bigtap/domain'
 import { nullLogger } from '@bigtap/kernel'
 import { connectStore, Ledger, type Store } from '@bigtap/store'
 import { type Engine, FakeClock, startRedis, waitFor } from '@bigtap/testkit'
@@ -102,6 +102,8 @@ function rowsOf(id: number): [ActivityRow, SkuRow[]] {
       state: 'open',
       rule: 'unlimited',
       admission: 'direct',
+      waiting: DEFAULT_WAITING,
+      challenge: NO_CHALLENGE,
       ...times,
       skuIds: [1],
       ...stored,

@@ -1,4 +1,4 @@
-import { type ActivityDoc, activityKey, NO_RESERVATION, statusKey } from '@bigtap/domain'
+import { type ActivityDoc, activityKey, DEFAULT_WAITING, NO_CHALLENGE, NO_RESERVATION, statusKey } from '@bigtap/domain'
 import { nullLogger } from '@bigtap/kernel'
 import { KIND } from '@bigtap/protocol'
 import { CatalogStore, connectStore, type Store } from '@bigtap/store'
@@ -11,7 +11,15 @@ import { parts, startFront, startRouter, type TestFront, TestMaster } from './te
 
 const ACTIVITY: ActivityDoc = {
   ...{ id: 7, title: 'Phone', state: 'open', stage: 'middle', opensAt: 1_000, closesAt: 2_000 },
-  ...{ rule: 'once-per-product', admission: 'direct', reservation: NO_RESERVATION, skuIds: [1], accessLimits: [] },
+  ...{
+    rule: 'once-per-product',
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+    reservation: NO_RESERVATION,
+    skuIds: [1],
+    accessLimits: [],
+  },
 }
 const titled = (title: string) => ({ key: activityKey(7), body: { ...ACTIVITY, title } })
 const status = (skuId: number, free: number) => ({

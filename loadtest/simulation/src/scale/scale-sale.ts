@@ -1,6 +1,14 @@
 /** The sale of the scale mode, and the ledger under it: the same model of the scripts that a real Redis is compared with. */
 
-import { type ActivityDoc, DEFAULT_POLICY, type Figures, NO_RESERVATION, type SkuDoc } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  type Figures,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  type SkuDoc,
+} from '@bigtap/domain'
 import { GrantLog, Guards, Ledger, type Reservation } from '@bigtap/store'
 import { createMemoryStore } from '../redis/memory-store.ts'
 import { RedisModel } from '../redis/redis-model.ts'
@@ -44,6 +52,8 @@ export function scaleDocuments({ skus, stock }: ScaleSettings): { activity: Acti
       stage: 'middle',
       rule: 'once-per-product',
       admission: 'direct',
+      waiting: DEFAULT_WAITING,
+      challenge: NO_CHALLENGE,
     },
     ...{ opensAt: EPOCH_MS, closesAt: EPOCH_MS + 3_600_000, reservation: NO_RESERVATION, skuIds, accessLimits: [] },
   }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file event.proto.
  */
 export const file_event: GenFile = /*@__PURE__*/
-  fileDesc("CgtldmVudC5wcm90bxIJYmlndGFwLnYxIuMBCgpPcmRlckV2ZW50EhAKCG9yZGVyX2lkGAEgASgJEhMKC2FjdGl2aXR5X2lkGAIgASgNEg4KBnNrdV9pZBgDIAEoDRILCgN1aWQYBCABKAQSEAoIcXVhbnRpdHkYBSABKA0SEwoLcHJpY2VfY2VudHMYBiABKAQSEAoIY3VycmVuY3kYByABKAkSDAoEdHlwZRgIIAEoCRIPCgd2ZXJzaW9uGAkgASgNEgsKA3NlcRgKIAEoBBIKCgJhdBgLIAEoBBIOCgZwYXlfYnkYDCABKAQSEAoIdG9rZW5faWQYDSABKAliBnByb3RvMw");
+  fileDesc("CgtldmVudC5wcm90bxIJYmlndGFwLnYxIuMBCgpPcmRlckV2ZW50EhAKCG9yZGVyX2lkGAEgASgJEhMKC2FjdGl2aXR5X2lkGAIgASgNEg4KBnNrdV9pZBgDIAEoDRILCgN1aWQYBCABKAQSEAoIcXVhbnRpdHkYBSABKA0SEwoLcHJpY2VfY2VudHMYBiABKAQSEAoIY3VycmVuY3kYByABKAkSDAoEdHlwZRgIIAEoCRIPCgd2ZXJzaW9uGAkgASgNEgsKA3NlcRgKIAEoBBIKCgJhdBgLIAEoBBIOCgZwYXlfYnkYDCABKAQSEAoIdG9rZW5faWQYDSABKAki3gEKC0FjY2Vzc0JhdGNoEg8KB25vZGVfaWQYASABKAkSCgoCYXQYAiABKAQSEAoIYWZ0ZXJfbXMYAyADKA0SCwoDdWlkGAQgAygEEhMKC2FjdGl2aXR5X2lkGAUgAygNEg4KBnNrdV9pZBgGIAMoDRIMCgRjYWxsGAcgAygNEg8KB291dGNvbWUYCCADKA0SDQoFZmxhZ3MYCSADKA0SDAoEdGllchgKIAMoDRIPCgdhZGRyZXNzGAsgAygNEhEKCWFkZHJlc3NlcxgMIAMoCRIOCgZkZXZpY2UYDSADKAQiTAoRQWJ1c2VWZXJkaWN0QmF0Y2gSDAoEZnJvbRgBIAEoBBIpCgh2ZXJkaWN0cxgCIAMoCzIXLmJpZ3RhcC52MS5BYnVzZVZlcmRpY3QioQEKDEFidXNlVmVyZGljdBIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgNEgsKA2tleRgDIAEoCRIMCgR0aWVyGAQgASgNEg4KBnJlYXNvbhgFIAEoCRINCgVzY29yZRgGIAEoARIKCgJhdBgHIAEoBBISCgpleHBpcmVzX2F0GAggASgEEhEKCWlzX3NoYWRvdxgJIAEoCBIKCgJieRgKIAEoCWIGcHJvdG8z");
 
 /**
  * Topic `orders`, keyed by order.
@@ -102,4 +102,200 @@ export type OrderEvent = Message<"bigtap.v1.OrderEvent"> & {
  */
 export const OrderEventSchema: GenMessage<OrderEvent> = /*@__PURE__*/
   messageDesc(file_event, 0);
+
+/**
+ * Topic `access`: what became of requests, one record per group of uids and limiter, about ten a second. Row i is element i
+ * of every column. The key of a record names the group, so one uid's rows stay in order.
+ *
+ * @generated from message bigtap.v1.AccessBatch
+ */
+export type AccessBatch = Message<"bigtap.v1.AccessBatch"> & {
+  /**
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * ms since the epoch
+   *
+   * @generated from field: uint64 at = 2;
+   */
+  at: bigint;
+
+  /**
+   * since `at`
+   *
+   * @generated from field: repeated uint32 after_ms = 3;
+   */
+  afterMs: number[];
+
+  /**
+   * 0: no valid session
+   *
+   * @generated from field: repeated uint64 uid = 4;
+   */
+  uid: bigint[];
+
+  /**
+   * 0: none was named
+   *
+   * @generated from field: repeated uint32 activity_id = 5;
+   */
+  activityId: number[];
+
+  /**
+   * @generated from field: repeated uint32 sku_id = 6;
+   */
+  skuId: number[];
+
+  /**
+   * ACCESS_CALL
+   *
+   * @generated from field: repeated uint32 call = 7;
+   */
+  call: number[];
+
+  /**
+   * ACCESS_OUTCOME
+   *
+   * @generated from field: repeated uint32 outcome = 8;
+   */
+  outcome: number[];
+
+  /**
+   * bits of ACCESS_FLAG
+   *
+   * @generated from field: repeated uint32 flags = 9;
+   */
+  flags: number[];
+
+  /**
+   * as graded by the limiter
+   *
+   * @generated from field: repeated uint32 tier = 10;
+   */
+  tier: number[];
+
+  /**
+   * place in `addresses`
+   *
+   * @generated from field: repeated uint32 address = 11;
+   */
+  address: number[];
+
+  /**
+   * each once
+   *
+   * @generated from field: repeated string addresses = 12;
+   */
+  addresses: string[];
+
+  /**
+   * 53 bits of a hash over what a browser says of itself; 0: it says nothing
+   *
+   * @generated from field: repeated uint64 device = 13;
+   */
+  device: bigint[];
+};
+
+/**
+ * Describes the message bigtap.v1.AccessBatch.
+ * Use `create(AccessBatchSchema)` to create a new message.
+ */
+export const AccessBatchSchema: GenMessage<AccessBatch> = /*@__PURE__*/
+  messageDesc(file_event, 1);
+
+/**
+ * Topic `verdicts`, and the frame kind 16, which mdw-router hands on to every limiter.
+ *
+ * @generated from message bigtap.v1.AbuseVerdictBatch
+ */
+export type AbuseVerdictBatch = Message<"bigtap.v1.AbuseVerdictBatch"> & {
+  /**
+   * positions in the board's log: of the first verdict …
+   *
+   * @generated from field: uint64 from = 1;
+   */
+  from: bigint;
+
+  /**
+   * @generated from field: repeated bigtap.v1.AbuseVerdict verdicts = 2;
+   */
+  verdicts: AbuseVerdict[];
+};
+
+/**
+ * Describes the message bigtap.v1.AbuseVerdictBatch.
+ * Use `create(AbuseVerdictBatchSchema)` to create a new message.
+ */
+export const AbuseVerdictBatchSchema: GenMessage<AbuseVerdictBatch> = /*@__PURE__*/
+  messageDesc(file_event, 2);
+
+/**
+ * @generated from message bigtap.v1.AbuseVerdict
+ */
+export type AbuseVerdict = Message<"bigtap.v1.AbuseVerdict"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * place in SUBJECT_KINDS
+   *
+   * @generated from field: uint32 kind = 2;
+   */
+  kind: number;
+
+  /**
+   * @generated from field: string key = 3;
+   */
+  key: string;
+
+  /**
+   * @generated from field: uint32 tier = 4;
+   */
+  tier: number;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: double score = 6;
+   */
+  score: number;
+
+  /**
+   * ms since the epoch
+   *
+   * @generated from field: uint64 at = 7;
+   */
+  at: bigint;
+
+  /**
+   * not after `at`: the subject's verdict is lifted
+   *
+   * @generated from field: uint64 expires_at = 8;
+   */
+  expiresAt: bigint;
+
+  /**
+   * @generated from field: bool is_shadow = 9;
+   */
+  isShadow: boolean;
+
+  /**
+   * @generated from field: string by = 10;
+   */
+  by: string;
+};
+
+/**
+ * Describes the message bigtap.v1.AbuseVerdict.
+ * Use `create(AbuseVerdictSchema)` to create a new message.
+ */
+export const AbuseVerdictSchema: GenMessage<AbuseVerdict> = /*@__PURE__*/
+  messageDesc(file_event, 3);
 

@@ -1,4 +1,11 @@
-import { type ActivityDoc, DEFAULT_POLICY, NO_RESERVATION, type SkuDoc } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  type SkuDoc,
+} from '@bigtap/domain'
 import { expect, test } from 'vitest'
 import {
   activityChangeObstacle,
@@ -10,7 +17,17 @@ import {
 } from './change-rules.ts'
 
 const activity: ActivityDoc = {
-  ...{ id: 3, title: 'Launch', state: 'open', opensAt: 1, closesAt: 2, rule: 'unlimited', admission: 'direct' },
+  ...{
+    id: 3,
+    title: 'Launch',
+    state: 'open',
+    opensAt: 1,
+    closesAt: 2,
+    rule: 'unlimited',
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+  },
   ...{ reservation: NO_RESERVATION, skuIds: [4], accessLimits: [], stage: 'shut' },
 }
 const sku: SkuDoc = {

@@ -1,4 +1,11 @@
-import { type ActivityDoc, DEFAULT_POLICY, NO_RESERVATION, type SkuDoc } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  DEFAULT_POLICY,
+  DEFAULT_WAITING,
+  NO_CHALLENGE,
+  NO_RESERVATION,
+  type SkuDoc,
+} from '@bigtap/domain'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { checkDocument, findAbsurd } from './document-check.ts'
@@ -7,7 +14,15 @@ const NOW = 1_800_000_000_000
 const HOUR = 3_600_000
 const activity: ActivityDoc = {
   ...{ id: 1, title: 'Launch', state: 'scheduled', stage: 'shut', opensAt: NOW + HOUR, closesAt: NOW + 2 * HOUR },
-  ...{ rule: 'unlimited', admission: 'direct', reservation: NO_RESERVATION, skuIds: [1], accessLimits: [] },
+  ...{
+    rule: 'unlimited',
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+    reservation: NO_RESERVATION,
+    skuIds: [1],
+    accessLimits: [],
+  },
 }
 const sku: SkuDoc = {
   ...{ id: 1, activityId: 1, title: 'Black', priceCents: 1, currency: 'EUR', imageUrl: '', stock: 1_000_000 },

@@ -1,7 +1,9 @@
 import {
   type ActivityDoc,
   DEFAULT_POLICY,
+  DEFAULT_WAITING,
   type Figures,
+  NO_CHALLENGE,
   NO_FIGURES,
   NO_RESERVATION,
   type SkuDoc,
@@ -22,7 +24,14 @@ const activity: ActivityDoc = {
     closesAt: OPENS + 60_000,
     rule: 'once-per-product',
   },
-  ...{ admission: 'direct', reservation: NO_RESERVATION, skuIds: [1], accessLimits: [] },
+  ...{
+    admission: 'direct',
+    waiting: DEFAULT_WAITING,
+    challenge: NO_CHALLENGE,
+    reservation: NO_RESERVATION,
+    skuIds: [1],
+    accessLimits: [],
+  },
 }
 const doc: SkuDoc = {
   ...{ id: 1, activityId: 1, title: 's', priceCents: 1, currency: 'CNY', imageUrl: '', stock: 100, limitPerBuyer: 1 },

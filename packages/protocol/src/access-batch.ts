@@ -1,0 +1,91 @@
+import { malformed } from './protocol-error.ts'
+
+/** Which call a row of the request log is about; a number is never given a second meaning. */
+export const ACCESS_CALL = { buy: 1, path: 2, session: 3, other: 4 } as const
+/** One of the calls. */
+export type AccessCall = (typeof ACCESS_CALL)[keyof typeof ACCESS_CALL]
+
+/** What became of a request; a number is never given a second meaning. */
+export const ACCESS_OUTCOME = {
+  ok: 1,
+  granted: 2,
+  queued: 3,
+  soldOut: 4,
+  refused: 5,
+  notStarted: 6,
+  badTicket: 7,
+  noSession: 8,
+  rateLimited: 9,
+  blocked: 10,
+  shed: 11,
+  unavailable: 12,
+  challenged: 13,
+  notFound: 14,
+  badRequest: 15,
+} as const
+/** One of the outcomes. */
+export type AccessOutcome = (typeof ACCESS_OUTCOME)[keyof typeof ACCESS_OUTCOME]
+
+/** What was odd about a request, as bits. */
+export const ACCESS_FLAG = {
+  badSignature: 1,
+  foreignTicket: 2,
+  expiredTicket: 4,
+  early: 8,
+  impossibleTiming: 16,
+  honeypot: 32,
+  badChallenge: 64,
+  joined: 128,
+} as const
+
+/** A batch of the request log as a struct of arrays; made once at its capacity and used again. */
+export class AccessColumns {
+  readonly capacity: number
+  nodeId = ''
+  at = 0
+  rows = 0
+  readonly afterMs: Uint32Array
+  readonly uid: Float64Array
+  readonly activityId: Uint32Array
+  readonly skuId: Uint32Array
+  readonly call: Uint32Array
+  readonly outcome: Uint32Array
+  readonly flags: Uint32Array
+  readonly tier: Uint32Array
+  /** Place of a row's address in `addresses`. */
+  readonly address: Uint32Array
+  readonly device: Float64Array
+  /** Each address once, in the order of their first row. */
+  addresses: string[] = []
+
+  constructor(capacity: number) {
+    this.capacity = capacity
+    this.afterMs = new Uint32Array(capacity)
+    this.uid = new Float64Array(capacity)
+    this.activityId = new Uint32Array(capacity)
+    this.skuId = new Uint32Array(capacity)
+    this.call = new Uint32Array(capacity)
+    this.outcome = new Uint32Array(capacity)
+    this.flags = new Uint32Array(capacity)
+    this.tier = new Uint32Array(capacity)
+    this.address = new Uint32Array(capacity)
+    this.device = new Float64Array(capacity)
+  }
+
+  clear(): void {
+    this.rows = 0
+    this.at = 0
+    this.nodeId = ''
+    this.addresses = []
+  }
+}
+
+/** Writes the batch; the caller owns the bytes. */
+export function encodeAccessBatch(_batch: AccessColumns): Uint8Array {
+  throw malformed('BAD_VALUE', 'not written yet', {})
+}
+
+/** Fills `batch` (what was in it is gone). Throws a ProtocolError; `batch` then has no rows. */
+export function decodeAccessBatch(_bytes: Uint8Array, _batch: AccessColumns): void {
+  throw malformed('BAD_VALUE', 'not written yet', {})
+}
