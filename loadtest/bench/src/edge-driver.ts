@@ -9,6 +9,7 @@ export interface DriverSetup {
   readonly buyers: number
   readonly activityId: number
   readonly skuId: number
+  readonly opensAt: number
 }
 
 /** One round of load. `mostly` is the status line that answers should have; others are counted. */
@@ -38,13 +39,13 @@ process.on('message', (message: DriverSetup | DriverRound) => {
   } else void run(message).then((result) => process.send?.(result))
 })
 
-function makeRequests({ secret, buyers, activityId, skuId }: DriverSetup): Buffer[] {
+function makeRequests({ secret, buyers, activityId, skuId, opensAt }: DriverSetup): Buffer[] {
   const ring = createKeyRing({ current: secret })
   const now = Date.now()
   return Array.from({ length: buyers }, (_, index) => {
     const uid = index + 1
     const session = issueSession(ring, { uid, expiresAt: now + HOUR_MS })
-    const ticket = issueTicket(ring, { uid, activityId, skuId, notBefore: now - HOUR_MS, expiresAt: now + HOUR_MS })
+    const ticket = issueTicket(ring, { uid, activityId, skuId, notBefore: opensAt, expiresAt: now + HOUR_MS })
     return Buffer.from(`GET /v1/buy/${ticket} HTTP/1.1\r\nHost: shop\r\nAuthorization: Bearer ${session}\r\n\r\n`)
   })
 }

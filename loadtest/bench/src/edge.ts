@@ -29,6 +29,7 @@ const BUYERS = 10_000
 const PAGE = 500
 const READY_MS_MAX = 15_000
 const ACTIVITY = 1
+const OPENS_AT = Date.now() - 60_000
 const SOLD_OUT_SKU = 1
 const OPEN_SKU = 2
 /** All but the first are told `queued`: at the peak nearly every decision is. A grant also waits for Redis, which is not the edge. */
@@ -62,7 +63,7 @@ async function compare(
   children: ChildProcess[],
 ): Promise<BenchResult[]> {
   const driver = start('edge-driver', children)
-  await ask(driver, { secret: SECRET, buyers: BUYERS, activityId: ACTIVITY, skuId })
+  await ask(driver, { secret: SECRET, buyers: BUYERS, activityId: ACTIVITY, skuId, opensAt: OPENS_AT })
   const bare = await startBare(await replyOf(limiter, skuId, driver, status), children)
   const round = (target: Target) => measure(driver, target, status)
   // Every buyer is seen once before the clock runs: grants are written, code is compiled.
@@ -99,7 +100,7 @@ async function replyOf({ port }: Target, skuId: number, driver: ChildProcess, st
   const { createKeyRing, issueSession, issueTicket } = await import('@bigtap/token')
   const ring = createKeyRing({ current: SECRET })
   const uid = 2
-  const times = { notBefore: Date.now() - 1_000, expiresAt: Date.now() + 60_000 }
+  const times = { notBefore: OPENS_AT, expiresAt: Date.now() + 60_000 }
   const ticket = issueTicket(ring, { uid, activityId: ACTIVITY, skuId, ...times })
   const session = issueSession(ring, { uid, expiresAt: times.expiresAt })
   const headers = { authorization: `Bearer ${session}` }
@@ -162,7 +163,7 @@ async function startPlatform(redisUrl: string, children: ChildProcess[]): Promis
 async function publish(redisUrl: string, middlePort: number): Promise<void> {
   const store = connectStore({ url: redisUrl, commandMsMax: 5_000 }, { logger: nullLogger })
   await store.waitUntilReady(READY_MS_MAX)
-  const opensAt = Date.now() - 60_000
+  const opensAt = OPENS_AT
   const closesAt = Date.now() + 3_600_000
   const limit = { algorithm: 'token-bucket', seconds: 1, maxCount: 1_000_000_000 }
   const activity = {

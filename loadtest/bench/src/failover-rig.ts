@@ -35,6 +35,7 @@ export class FailoverRig {
   #child: ChildProcess | undefined
   #activityId = 0
   #skuId = 0
+  #opensAt = 0
   #uid = 0
 
   constructor(platform: Platform, spec: ProcessSpec) {
@@ -91,7 +92,7 @@ export class FailoverRig {
   /** One ask at one of the limiters: its status, and the token if it was granted. */
   async buy(uid: number): Promise<{ status: number; token: string | undefined }> {
     const expiresAt = Date.now() + 60_000
-    const what = { uid, activityId: this.#activityId, skuId: this.#skuId, notBefore: 0, expiresAt }
+    const what = { uid, activityId: this.#activityId, skuId: this.#skuId, notBefore: this.#opensAt, expiresAt }
     const { limiters } = this.#platform.ports
     const origin = `http://127.0.0.1:${limiters[uid % limiters.length]}`
     const headers = { authorization: `Bearer ${issueSession(this.#ring, { uid, expiresAt })}` }
@@ -104,6 +105,7 @@ export class FailoverRig {
     const admin = new AdminClient(this.#platform.ports.masters.map((port) => `http://127.0.0.1:${port}`))
     await admin.login('operator', this.#platform.secrets.operatorPassword)
     const opensAt = Date.now() + OPENS_IN_MS
+    this.#opensAt = opensAt
     const terms = { title: 'bench', rule: 'once-per-product', opensAt, closesAt: opensAt + 3_600_000 }
     this.#activityId = (await admin.call<{ id: number }>('POST', 'activities', terms)).id
     const policy = { tokenSeconds: 3_600 }

@@ -6,6 +6,20 @@ export {
   verifyAdmission,
 } from './admission.ts'
 export { createKeyRing, type KeyRing, type Purpose, type PurposeKeys, SECRET_CHARS_MIN } from './key-ring.ts'
+export {
+  issuePass,
+  issueVoucher,
+  PASS_CHARS,
+  type PassClaims,
+  type PassOutcome,
+  VOUCHER_CHARS,
+  VOUCHER_PREFIX,
+  type VoucherClaims,
+  type VoucherResult,
+  verifyPass,
+  verifyVoucher,
+} from './pass.ts'
+export { KEY_PERIOD_MS, PeriodKeys } from './period-keys.ts'
 export { issueSession, SESSION_CHARS_MAX, type SessionClaims, type SessionResult, verifySession } from './session.ts'
 export {
   issueTicket,
@@ -13,7 +27,9 @@ export {
   openTicket,
   readTicketScope,
   TICKET_CHARS_MAX,
+  TICKET_MS_MAX,
   type TicketClaims,
+  type TicketFault,
   type TicketOutcome,
   type TicketScope,
   verifyTicket,

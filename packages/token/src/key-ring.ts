@@ -1,11 +1,17 @@
 import { createHmac } from 'node:crypto'
 import { MacKey } from './mac-key.ts'
+import { PeriodKeys } from './period-keys.ts'
 
 /** What a token is for. Each purpose has its own key, so that no token passes for one of another purpose. */
-export type Purpose = 'session' | 'ticket' | 'admission'
+export type Purpose = 'session' | 'admission' | 'pass' | 'voucher'
 
 /** The keys derived from one secret. */
-export type PurposeKeys = Readonly<Record<Purpose, MacKey>>
+export interface PurposeKeys extends Readonly<Record<Purpose, MacKey>> {
+  /** Those of tickets change every ten minutes. */
+  readonly ticket: PeriodKeys
+  /** Secrets of challenges, 64 lower hexadecimal digits each: one signs what is asked, the other its answer. */
+  readonly challenge: { readonly asked: string; readonly answer: string }
+}
 
 /** Signs with `current`; accepts `previous` as well while a key is being changed. */
 export interface KeyRing {
@@ -29,6 +35,17 @@ function deriveKeys(secret: string): PurposeKeys {
   if (secret.length < SECRET_CHARS_MIN) {
     throw new RangeError(`token secret has ${secret.length} characters, needs ${SECRET_CHARS_MIN}`)
   }
-  const derive = (purpose: Purpose) => new MacKey(createHmac('sha256', secret).update(`bigtap.${purpose}.v1`).digest())
-  return Object.freeze({ session: derive('session'), ticket: derive('ticket'), admission: derive('admission') })
+  const bytesOf = (label: string) => createHmac('sha256', secret).update(`bigtap.${label}.v1`).digest()
+  const keyOf = (purpose: Purpose | 'ticket') => new MacKey(bytesOf(purpose))
+  return Object.freeze({
+    session: keyOf('session'),
+    admission: keyOf('admission'),
+    pass: keyOf('pass'),
+    voucher: keyOf('voucher'),
+    ticket: new PeriodKeys(keyOf('ticket'), 'bigtap.ticket.period'),
+    challenge: Object.freeze({
+      asked: bytesOf('challenge').toString('hex'),
+      answer: bytesOf('challenge-answer').toString('hex'),
+    }),
+  })
 }

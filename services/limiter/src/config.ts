@@ -1,6 +1,7 @@
 /** Settings of the limiter. */
 
 import { baseSettings, defineSettings, setting, shared } from '@bigtap/runtime'
+import { TICKET_MS_MAX } from '@bigtap/token'
 import { trustedProxies } from './trusted-proxies.ts'
 
 /** The limiter's settings, with units and defaults. */
@@ -40,7 +41,10 @@ export const settings = defineSettings({
   },
   askMsMax: setting.durationMs('BIGTAP_LIMITER_ASK_MS', { default: 100, doc: 'time that an ask waits for Middle' }),
   sessionMs: setting.durationMs('BIGTAP_SESSION_MS', { default: 43_200_000, doc: 'life of a session' }),
-  ticketMs: setting.durationMs('BIGTAP_TICKET_MS', { default: 60_000, doc: 'life of a hidden purchase path' }),
+  ticketMs: {
+    ...setting.durationMs('BIGTAP_TICKET_MS', { default: 60_000, doc: 'life of a hidden purchase path, at most 1 h' }),
+    read: readTicketMs,
+  },
 })
 
 function readEdge(text: string): string {
@@ -58,4 +62,11 @@ function readAsksMax(text: string): number {
   const value = /^\d{1,5}$/.test(text) ? Number(text) : 0
   if (value >= 1 && value <= 65_535) return value
   throw new Error('a whole number from 1 to 65535')
+}
+
+/** A longer life than that is taken for a forged ticket. */
+function readTicketMs(text: string): number {
+  const value = /^\d{1,7}$/.test(text) ? Number(text) : 0
+  if (value >= 1_000 && value <= TICKET_MS_MAX) return value
+  throw new Error(`milliseconds from 1000 to ${TICKET_MS_MAX}`)
 }

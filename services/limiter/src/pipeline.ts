@@ -97,7 +97,7 @@ export class Pipeline {
   }
 
   #ticketReply(ticket: string, uid: number, now: number, view: SkuView): Reply | undefined {
-    const outcome = this.#parts.tickets.verify(ticket, uid, now)
+    const outcome = this.#parts.tickets.verify(ticket, uid, now, view.activity.opensAt)
     if (outcome === 'ok') return undefined
     return outcome === 'early' ? view.notStarted : problem('bad_ticket')
   }
