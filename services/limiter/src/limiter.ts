@@ -11,6 +11,8 @@ import { AskAgain } from './ask-again.ts'
 import { AccessLimits } from './core/access-limits.ts'
 import { AskTable } from './core/ask-table.ts'
 import { Gate, notStartedReply } from './core/gate.ts'
+import { Grader } from './core/grade.ts'
+import { type AccessLog, NO_LOG, NO_PROFILE, NO_VERDICTS, type Profile, type VerdictBook } from './core/ports.ts'
 import { EDGE_FAULTS, retryReply } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
 import { Sessions } from './core/session.ts'
@@ -18,6 +20,7 @@ import { Tickets } from './core/tickets.ts'
 import { isEmpty, isMoved, verdictReply } from './core/verdicts.ts'
 import { chooseEdge } from './edge/choose.ts'
 import type { Edge, EdgeKind } from './edge/edge.ts'
+import { HeldRequests } from './held-requests.ts'
 import type { IdTokenVerifier } from './id-token.ts'
 import { MiddleLinks } from './middle-links.ts'
 import { Pipeline } from './pipeline.ts'
@@ -46,6 +49,11 @@ export interface LimiterParts {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly random: Random
+  /** What became of requests goes there; nowhere when it is not given. */
+  readonly log?: AccessLog
+  /** The verdicts in force, and what was known of buyers before; nothing when they are not given. */
+  readonly verdicts?: VerdictBook
+  readonly profile?: Profile
   /** Make the links to Middle, and the edge; others in a simulation. */
   readonly dial?: typeof createDialer
   readonly makeEdge?: typeof chooseEdge
@@ -79,10 +87,20 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const seats = new SeatKeeper({ catalog: mirror, store: parts.reservations, logger, metrics })
   const pages = new ActivityPages(mirror, (activityId) => seats.countOf(activityId))
   const draw = () => random.next()
-  const { links, again } = linkToMiddle(settings, { ...parts, asks, counts })
+  const { links, again } = linkToMiddle(settings, { ...parts, asks })
   const { isTrusted } = settings
   const count = counts.count
-  const checks = { sessions: new Sessions(ring), tickets: new Tickets(ring), limits: new AccessLimits() }
+  const { log = NO_LOG, verdicts = NO_VERDICTS, profile = NO_PROFILE } = parts
+  const grader = new Grader({ rules: { tierOf: () => 0 }, verdicts, profile })
+  const held = new HeldRequests({ log, count })
+  const checks = {
+    sessions: new Sessions(ring),
+    tickets: new Tickets(ring),
+    limits: new AccessLimits(),
+    grader,
+    held,
+    log,
+  }
   const stages = { clock, random, ring, gate, ...checks, asks }
   const pipeline = new Pipeline({ ...stages, seats, asker: again, isTrusted, count })
   const { verifyIdToken } = parts
@@ -107,7 +125,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     seats,
     asks,
     settings,
-    sweep: () => sweep(asks, clock, counts, draw),
+    sweep: () => sweep(asks, clock, draw),
     mirror,
     figures,
   })
@@ -116,11 +134,11 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
 /** Asks go to the owners of their slots; what nobody decides about now is asked again. */
 function linkToMiddle(
   settings: LimiterSettings,
-  parts: LimiterParts & { asks: AskTable; counts: AnswerCounts },
+  parts: LimiterParts & { asks: AskTable },
 ): { links: MiddleLinks; again: AskAgain } {
-  const { asks, counts, mirror, random, logger, metrics, clock, dial } = parts
+  const { asks, mirror, random, logger, metrics, clock, dial } = parts
   const answer = (askId: number, reply: Reply) => {
-    if (asks.settle(askId, reply)) counts.count(reply)
+    asks.settle(askId, reply)
   }
   const isOwner = (askId: number, nodeId: string) => links.isOwner(nodeId, asks.uidOf(askId))
   const links = new MiddleLinks(settings, {
@@ -146,13 +164,8 @@ function linkToMiddle(
   return { links, again }
 }
 
-function sweep(asks: AskTable, clock: Clock, counts: AnswerCounts, draw: () => number): void {
-  if (asks.used === 0) return
-  asks.sweep(clock.monotonic(), () => {
-    const reply = retryReply('unavailable', draw())
-    counts.count(reply)
-    return reply
-  })
+function sweep(asks: AskTable, clock: Clock, draw: () => number): void {
+  if (asks.used > 0) asks.sweep(clock.monotonic(), () => retryReply('unavailable', draw()))
 }
 
 interface Assembly {

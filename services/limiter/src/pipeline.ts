@@ -1,24 +1,29 @@
 /**
  * A buy, stage by stage, ordered by cost: what is decided first is cheapest and refuses most.
  *
- *   gate → session → ticket → [verdicts] → access limits → reservation → [grade] → bounded queue → merge → Middle
+ *   gate → session → grade → blocked → ticket → access limits → reservation → bounded queue → merge → Middle
  *
- * Verdicts and grade come with a later version; their places are marked.
+ * What becomes of it goes to the log.
  */
 
 import type { ActivityDoc } from '@bigtap/domain'
 import type { Clock, Random } from '@bigtap/kernel'
+import { ACCESS_CALL, ACCESS_FLAG, type AccessCall } from '@bigtap/protocol'
 import { type KeyRing, readTicketScope } from '@bigtap/token'
 import type { Access, AccessLimits } from './core/access-limits.ts'
 import { clientAddress, plainAddress } from './core/address.ts'
 import { type AskTable, CROWDED, FULL, JOINED } from './core/ask-table.ts'
 import { type Gate, gateReply, type SkuView } from './core/gate.ts'
-import { problem, retryReply, retryReplyIn } from './core/replies.ts'
+import type { Grader } from './core/grade.ts'
+import type { AccessLog } from './core/ports.ts'
+import { BLOCKED, problem, retryReply, retryReplyIn } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
+import { outcomeOf, Requester } from './core/requester.ts'
 import type { Sessions } from './core/session.ts'
 import { sessionText } from './core/session.ts'
-import type { Tickets } from './core/tickets.ts'
-import type { Exchange, Held } from './edge/edge.ts'
+import type { Tickets, TicketVerdict } from './core/tickets.ts'
+import type { Exchange } from './edge/edge.ts'
+import type { HeldRequests } from './held-requests.ts'
 
 /** Who has a seat in an activity; unknown while the set is not loaded. */
 export interface Seats {
@@ -42,6 +47,9 @@ export interface PipelineParts {
   readonly seats: Seats
   readonly asks: AskTable
   readonly asker: Asker
+  readonly grader: Grader
+  readonly held: HeldRequests
+  readonly log: AccessLog
   isTrusted(address: string): boolean
   count(reply: Reply): void
 }
@@ -50,28 +58,35 @@ export interface PipelineParts {
 export class Pipeline {
   readonly #parts: PipelineParts
   readonly #draw: () => number
-  readonly #access: RequestAccess
+  readonly #who = new Requester()
+  readonly #access = new RequestAccess()
 
   constructor(parts: PipelineParts) {
     this.#parts = parts
     this.#draw = () => parts.random.next()
-    this.#access = new RequestAccess(parts.isTrusted)
   }
 
   /** The reply, or undefined when the request is held until Middle's verdict or the deadline. */
   onBuy(exchange: Exchange, ticket: string): Reply | undefined {
-    const { clock, gate } = this.#parts
-    const now = clock.now()
-    const scope = readTicketScope(ticket)
-    if (scope === undefined) return problem('bad_ticket')
-    const view = gate.view(scope.activityId, scope.skuId)
-    if (view !== undefined) gate.counts.asks[view.row] = (gate.counts.asks[view.row] as number) + 1
-    const shut = gateReply(view, now, this.#draw, problem('bad_ticket'))
-    if (shut !== undefined || view === undefined) return shut
-    const uid = this.uidOf(exchange, now)
-    if (uid === 0) return problem('no_session')
-    const refusal = this.#ticketReply(ticket, uid, now, view) ?? this.#accessReply(exchange, uid, now, view)
-    return refusal ?? this.#ask(exchange, uid, view)
+    const now = this.#parts.clock.now()
+    const who = this.begin(exchange)
+    const reply = this.#replyOf(exchange, who, ticket, now)
+    if (reply !== undefined) this.log(who, ACCESS_CALL.buy, reply)
+    return reply
+  }
+
+  /** Who makes the request: valid until the next one begins. The session is not looked at yet. */
+  begin(exchange: Exchange): Requester {
+    const { isTrusted } = this.#parts
+    const direct = plainAddress(exchange.remoteAddress())
+    // The header is read only from whom it is believed.
+    const address = isTrusted(direct) ? clientAddress(direct, exchange.header('x-forwarded-for'), isTrusted) : direct
+    return this.#who.begin(address, exchange.header('x-device'))
+  }
+
+  /** Says in the log what became of a request. */
+  log(who: Requester, call: AccessCall, reply: Reply): void {
+    this.#parts.log.note(who, call, outcomeOf(reply), who.flags, who.tier)
   }
 
   /** The buyer of a request, or 0. */
@@ -81,14 +96,6 @@ export class Pipeline {
     return this.#parts.sessions.uidOf(sessionText(authorization, cookie), now)
   }
 
-  /** Access limits, then reservation; the stage of verdicts comes before, that of the grade after. */
-  #accessReply(exchange: Exchange, uid: number, now: number, { activity, sku }: SkuView): Reply | undefined {
-    const { limits } = this.#parts
-    const waitMs = limits.take(activity, this.#access.of(exchange, uid, sku.id), now)
-    if (waitMs > 0) return retryReplyIn('rate_limited', waitMs, this.#draw())
-    return this.reservationReply(activity, uid)
-  }
-
   reservationReply({ id, reservation }: ActivityDoc, uid: number): Reply | undefined {
     if (!reservation.required) return undefined
     const hasSeat = this.#parts.seats.hasSeat(id, uid)
@@ -96,59 +103,80 @@ export class Pipeline {
     return hasSeat ? undefined : problem('not_reserved')
   }
 
-  #ticketReply(ticket: string, uid: number, now: number, view: SkuView): Reply | undefined {
-    const outcome = this.#parts.tickets.verify(ticket, uid, now, view.activity.opensAt)
+  #replyOf(exchange: Exchange, who: Requester, ticket: string, now: number): Reply | undefined {
+    const { gate, grader } = this.#parts
+    const scope = readTicketScope(ticket)
+    if (scope === undefined) return problem('bad_ticket')
+    who.activityId = scope.activityId
+    who.skuId = scope.skuId
+    const view = gate.view(scope.activityId, scope.skuId)
+    if (view !== undefined) gate.counts.asks[view.row] = (gate.counts.asks[view.row] as number) + 1
+    const shut = gateReply(view, now, this.#draw, problem('bad_ticket'))
+    if (shut !== undefined || view === undefined) return shut
+    who.uid = this.uidOf(exchange, now)
+    if (who.uid === 0) return problem('no_session')
+    grader.grade(who, now)
+    if (grader.isBlocked(who, now)) return BLOCKED
+    const refusal = this.#ticketReply(ticket, who, now, view) ?? this.#accessReply(who, now, view)
+    return refusal ?? this.#ask(exchange, who, view)
+  }
+
+  /** Access limits, then reservation. */
+  #accessReply(who: Requester, now: number, { activity }: SkuView): Reply | undefined {
+    const waitMs = this.#parts.limits.take(activity, this.#access.of(who), now)
+    if (waitMs > 0) return retryReplyIn('rate_limited', waitMs, this.#draw())
+    return this.reservationReply(activity, who.uid)
+  }
+
+  #ticketReply(ticket: string, who: Requester, now: number, view: SkuView): Reply | undefined {
+    const outcome = this.#parts.tickets.verify(ticket, who.uid, now, view.activity.opensAt)
     if (outcome === 'ok') return undefined
+    who.flags |= TICKET_FLAGS[outcome]
     return outcome === 'early' ? view.notStarted : problem('bad_ticket')
   }
 
   /** An ask that is under way already is joined: one buyer has one ask per product in flight. */
-  #ask(exchange: Exchange, uid: number, { activity, sku, row }: SkuView): Reply | undefined {
-    const { asks, asker, clock, gate } = this.#parts
-    const held = exchange.hold()
-    const askId = asks.open(uid, activity.id, sku.id, clock.monotonic(), held)
+  #ask(exchange: Exchange, who: Requester, { activity, sku, row }: SkuView): Reply | undefined {
+    const { asks, asker, clock, gate, held } = this.#parts
+    const { uid } = who
+    const waiting = held.hold(exchange.hold(), who, ACCESS_CALL.buy)
+    const askId = asks.open(uid, activity.id, sku.id, clock.monotonic(), waiting)
     if (askId === JOINED) return undefined
     if (askId === FULL) {
       gate.counts.shed[row] = (gate.counts.shed[row] as number) + 1
-      return this.#give(held, retryReply('overloaded', this.#draw()))
+      return void waiting.reply(retryReply('overloaded', this.#draw()))
     }
-    if (askId === CROWDED) return this.#give(held, retryReply('rate_limited', this.#draw()))
-    if (asker.ask(askId, uid, activity.id, sku.id)) return undefined
-    const reply = retryReply('unavailable', this.#draw())
-    this.#parts.count(reply)
-    asks.settle(askId, reply)
+    if (askId === CROWDED) return void waiting.reply(retryReply('rate_limited', this.#draw()))
+    if (!asker.ask(askId, uid, activity.id, sku.id)) asks.settle(askId, retryReply('unavailable', this.#draw()))
     return undefined
   }
+}
 
-  #give(held: Held, reply: Reply): undefined {
-    this.#parts.count(reply)
-    held.reply(reply)
-  }
+/** What a ticket that is refused says of whoever shows it. */
+const TICKET_FLAGS: Readonly<Record<Exclude<TicketVerdict, 'ok'>, number>> = {
+  malformed: ACCESS_FLAG.badSignature,
+  'bad-signature': ACCESS_FLAG.badSignature,
+  expired: ACCESS_FLAG.expiredTicket,
+  early: ACCESS_FLAG.early,
+  foreign: ACCESS_FLAG.foreignTicket,
+  implausible: ACCESS_FLAG.badSignature,
+  void: ACCESS_FLAG.expiredTicket,
 }
 
 /** The request that is being limited; one object for all, because limits are taken at once. */
 class RequestAccess implements Access {
   uid = 0
   skuId = 0
-  readonly #isTrusted: (address: string) => boolean
-  #exchange: Exchange | undefined
+  #address = ''
 
-  constructor(isTrusted: (address: string) => boolean) {
-    this.#isTrusted = isTrusted
-  }
-
-  of(exchange: Exchange, uid: number, skuId: number): this {
-    this.#exchange = exchange
+  of({ uid, skuId, address }: Requester): this {
     this.uid = uid
     this.skuId = skuId
+    this.#address = address
     return this
   }
 
   address(): string {
-    const exchange = this.#exchange
-    if (exchange === undefined) return ''
-    const direct = plainAddress(exchange.remoteAddress())
-    // The header is read only from whom it is believed.
-    return this.#isTrusted(direct) ? clientAddress(direct, exchange.header('x-forwarded-for'), this.#isTrusted) : direct
+    return this.#address
   }
 }

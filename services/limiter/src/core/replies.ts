@@ -56,6 +56,9 @@ export function problem(code: PlainCode): Reply {
   return plain.get(code) ?? problemReply(code)
 }
 
+/** Who is shut out; the connection is closed, so that the next attempt costs the sender a new one. */
+export const BLOCKED = problemReply('blocked', {}, true)
+
 /** Replies of the edge itself; the connection is not to be trusted after them. */
 export const EDGE_FAULTS = {
   badRequest: problemReply('bad_request', {}, true),
