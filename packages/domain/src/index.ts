@@ -7,8 +7,28 @@ export {
   TIER_COUNT,
   type Tier,
 } from './abuse.ts'
-export { ABUSE_MODEL_KEY, type AbuseModelDoc, parseAbuseModel } from './abuse-model.ts'
-export { ABUSE_RULES_KEY, type AbuseRulesDoc, parseAbuseRules } from './abuse-rules.ts'
+export {
+  ABUSE_FEATURE_SCHEMA,
+  ABUSE_MODEL_KEY,
+  ABUSE_MODEL_SIZE,
+  type AbuseModelDoc,
+  parseAbuseModel,
+  type ScoreStep,
+} from './abuse-model.ts'
+export {
+  ABUSE_COUNTS,
+  ABUSE_DISTINCTS,
+  ABUSE_RULES_KEY,
+  ABUSE_RULES_MAX,
+  ABUSE_WINDOWS_SECONDS,
+  type AbuseCount,
+  type AbuseDistinct,
+  type AbuseFigure,
+  type AbuseRule,
+  type AbuseRulesDoc,
+  DEFAULT_ABUSE_RULES,
+  parseAbuseRules,
+} from './abuse-rules.ts'
 export {
   ACTIVITY_EVENTS,
   ACTIVITY_TABLE,
@@ -19,7 +39,15 @@ export {
   isSelling,
   type Layer,
 } from './activity-machine.ts'
-export { type ChallengeDoc, type ChallengeMode, NO_CHALLENGE, parseChallenge } from './challenge.ts'
+export {
+  type ChallengeDoc,
+  type ChallengeMode,
+  isChallenged,
+  NO_CHALLENGE,
+  parseChallenge,
+  triesOf,
+  waitSecondsOf,
+} from './challenge.ts'
 export { Fields, type NumberBounds, type Parsed, show } from './checks.ts'
 export { PROBLEM_STATUS, type ProblemCode, problemBody, VERDICT, type VerdictCode } from './codes.ts'
 export { diagram, FIGURES_ARROWS, machinesDocument, pairs } from './diagrams.ts'
