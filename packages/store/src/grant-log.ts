@@ -27,8 +27,8 @@ export interface Grant {
 /** What a replayed grant has become: `gone` ran out unused, or its order was given back. */
 export type GrantState = 'outstanding' | 'redeemed' | 'gone'
 
-/** What became of a grant's write: no leased place for it, or its slot belongs to another node. */
-export type GrantOutcome = 'written' | 'placeless' | 'foreign'
+/** What became of a grant's write: no leased place for it, its slot belongs to another node, or the buyer's turn has not come. */
+export type GrantOutcome = 'written' | 'placeless' | 'foreign' | 'uncalled'
 
 /** What became of a claim of a slot; `kept`: this very process has owned it all the while, its log holds nothing new. */
 export type SlotClaim = 'refused' | 'taken' | 'kept'
@@ -103,7 +103,7 @@ export class GrantLog {
     return new Map(wishes.map(({ skuId }, index) => [skuId, leasedOf(replies[index] ?? [])]))
   }
 
-  /** Writes grants of slots that the node has claimed. A repeat with the same token id is safe. */
+  /** Writes grants of slots that the node has claimed; where the SKU has a line, of buyers whose turn it is. A repeat with the same token id is safe. */
   async grant(who: Claimant, grants: readonly Grant[]): Promise<GrantOutcome[]> {
     const replies = (await this.#run(who.activityId, SCRIPTS.grant, grantArgs(who, grants))) as number[]
     return grants.map((_, index) => outcomeOf(replies[index]))
@@ -174,6 +174,7 @@ function grantArgs(who: Claimant, grants: readonly Grant[]): (string | number)[]
 
 function outcomeOf(reply: number | undefined): GrantOutcome {
   if (Number(reply) === 1) return 'written'
+  if (Number(reply) === -2) return 'uncalled'
   return Number(reply) === -1 ? 'foreign' : 'placeless'
 }
 

@@ -1,4 +1,5 @@
 export { ABUSE_LOG_MAX, ABUSE_VERDICTS_MAX, AbuseBoard, type SaidVerdicts } from './abuse-board.ts'
+export { ANSWER_LIMITS, AnswerBox } from './answer-box.ts'
 export {
   type CatalogHead,
   CatalogStore,
@@ -47,6 +48,19 @@ export {
   type Swept,
   TOKEN_GRACE_MS,
 } from './ledger.ts'
+export {
+  DRAWN_PAGE,
+  type DrawnPlace,
+  LINE_HEARD_MAX,
+  LINE_JOINS_MAX,
+  LINE_LOOKS_MAX,
+  type LineCall,
+  type LineJoin,
+  type LineMode,
+  type LineReply,
+  type LineState,
+  Lines,
+} from './lines.ts'
 export { NameLease } from './name-lease.ts'
 export {
   FORGOTTEN_MS,
@@ -57,6 +71,7 @@ export {
   type NodeState,
   Nodes,
 } from './nodes.ts'
+export { Once } from './once.ts'
 export {
   formatOrderRecord,
   type LedgerOrder,

@@ -13,6 +13,7 @@ const RESULTS: Readonly<Record<GrantOutcome, WriteResult>> = {
   written: 'written',
   placeless: 'refused',
   foreign: 'foreign',
+  uncalled: 'uncalled',
 }
 
 /** Faults of a call that was surely not carried out. All others may have been. */

@@ -21,7 +21,13 @@ export interface Mistakes extends Omissions {
 }
 
 /** Nothing is wrong on purpose. */
-export const NO_MISTAKES: Mistakes = { fencing: false, idempotency: false, slotOwner: false, logBeforeReply: false }
+export const NO_MISTAKES: Mistakes = {
+  fencing: false,
+  idempotency: false,
+  slotOwner: false,
+  turns: false,
+  logBeforeReply: false,
+}
 
 /** The sale that is simulated. */
 export interface SimSale {

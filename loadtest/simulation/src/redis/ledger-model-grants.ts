@@ -164,11 +164,14 @@ export function grant(call: ScriptCall): number[] {
   return replies
 }
 
-function grantOne(call: ScriptCall, leaseKey: string, one: Grant): -1 | 0 | 1 {
+function grantOne(call: ScriptCall, leaseKey: string, one: Grant): -2 | -1 | 0 | 1 {
   const { keys } = call
+  const called = call.key(`called:${one.id}`)
   const isKnown = keys.zscore(call.key('tokens'), memberOf(one)) !== undefined
   if (isKnown || keys.hget(call.key('orders'), `o${one.token}`) !== null) return 1
   if (!isOwned(call, one.slot)) return -1
+  const isLined = keys.hget(call.key(`sku:${one.id}`), 'line') !== null
+  if (isLined && !call.omit.turns && keys.zscore(called, one.uid) === undefined) return -2
   const row = call.sku(one.id)
   const held = Number(keys.hget(leaseKey, one.id) ?? 0)
   if (row === undefined || held < one.quantity) return 0
@@ -179,6 +182,7 @@ function grantOne(call: ScriptCall, leaseKey: string, one: Grant): -1 | 0 | 1 {
   keys.zadd(call.key('tokens'), Number(one.expiresAt), memberOf(one))
   keys.rpush(call.key(`slot:${one.slot}`), recordOf(one))
   keys.sadd(call.key('slots'), one.slot)
+  if (isLined) keys.zrem(called, one.uid)
   return 1
 }
 

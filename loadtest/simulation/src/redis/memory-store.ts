@@ -8,7 +8,7 @@ export type Carry = (command: string, args: readonly string[]) => Promise<unknow
 
 /** The methods of the client that packages/store uses. */
 const COMMANDS =
-  'get mget set del hget hset hdel hmget hgetall hlen hscan sadd scard sismember smembers sscan lrange zmscore zrangebyscore xlen xtrim xrange evalsha eval'.split(
+  'get mget set del hget hset hdel hmget hgetall hlen hscan sadd scard sismember smembers sscan lrange zcard zrange zmscore zrangebyscore xlen xtrim xrange evalsha eval'.split(
     ' ',
   )
 

@@ -8,6 +8,7 @@ import {
   Ledger,
   type LedgerOrder,
   type LedgerSku,
+  Lines,
   NameLease,
   rootKey,
   type Store,
@@ -96,9 +97,10 @@ class Both {
 
   #pick(): Call {
     const draw = this.#below(100)
-    if (draw < 25) return this.#reserve()
-    if (draw < 45) return this.#grant()
-    if (draw < 62) return this.#lease()
+    if (draw < 20) return this.#reserve()
+    if (draw < 36) return this.#grant()
+    if (draw < 50) return this.#lease()
+    if (draw < 62) return this.#line()
     if (draw < 74) return this.#settle()
     if (draw < 84) return { name: 'sweep', run: ({ ledger }, a) => ledger.sweep(a, 1 + (draw % 3) * 20) }
     if (draw < 88) return draw % 2 === 0 ? this.#claim() : this.#claimSlots()
@@ -151,6 +153,27 @@ class Both {
       pacePerSecond: [null, 2.5, 40, 7][this.#below(4)] ?? null,
     }))
     return { name: 'lease', run: async ({ log }, a) => [...(await log.lease({ ...who, activityId: a }, wishes))] }
+  }
+
+  /** Mostly products 1 and 2, so that grants of product 3 need no turn. */
+  #line(): Call {
+    const who = this.#who()
+    const skuId = [1, 2, 1, 2, 1, 2, 3, 9][this.#below(8)] ?? 1
+    if (this.#below(60) === 0) return { name: 'clear-lines', run: ({ lines }, a) => lines.clear(a, [1, 2, 3]) }
+    const mode = (['queue', 'draw', 'list'] as const)[this.#below(9) === 0 ? 2 : skuId % 2] ?? 'queue'
+    const times = { heartbeatMs: 3_000, callMs: 2_000, callsAt: 1_800_000_060_000 + this.#below(200) }
+    const uids = (count: number) => Array.from({ length: this.#below(count) }, this.#uid)
+    const joins = uids(6).map((uid) => ({ uid, score: uid * 1_000_003, pseudonym: `p${uid}` }))
+    const more = { calledMax: [undefined, 0, 3][this.#below(3)], thereAt: this.#below(8) === 0 ? this.#now : 0 }
+    const call = { skuId, mode, ...times, ...more, joins, heard: uids(8) }
+    return {
+      name: `line ${mode}`,
+      run: async ({ lines }, a) => ({
+        reply: await lines.serve({ ...who, activityId: a }, call),
+        state: await lines.state(a, skuId),
+        drawn: await lines.drawn(a, skuId, 0),
+      }),
+    }
   }
 
   #settle(): Call {
@@ -261,11 +284,13 @@ class Side {
   readonly ledger: Ledger
   readonly log: GrantLog
   readonly lease: NameLease
+  readonly lines: Lines
 
   constructor(over: Store) {
     this.ledger = new Ledger(over)
     this.log = new GrantLog(over, new Guards(over))
     this.lease = new NameLease(over, { name: 'x', owner: 'me', ttlMs: 1_000 })
+    this.lines = new Lines(over, new Guards(over))
   }
 }
 

@@ -11,6 +11,7 @@ import { compareIds, Keyspace } from './keyspace.ts'
 import { adoptGrants, claim, claimSlots, grant, lease } from './ledger-model-grants.ts'
 import { open, reserve, restock, settle, sweep } from './ledger-model-orders.ts'
 import { adopt, beginRebuild, endRebuild } from './ledger-model-rebuild.ts'
+import { clearLines, line } from './line-model.ts'
 import { NO_OMISSIONS, type Omissions, ScriptCall, ScriptRefusal, type SkuRow } from './script-call.ts'
 
 /** A script that has run on the server. */
@@ -40,6 +41,8 @@ const LEDGER_SCRIPTS: Readonly<Record<string, (call: ScriptCall) => unknown>> = 
   'lease-1': lease,
   'grant-1': grant,
   'adopt-grants-1': adoptGrants,
+  'line-1': line,
+  'clear-lines-1': clearLines,
 }
 const CONTROL_SCRIPTS: Readonly<Record<string, (call: Parameters<typeof publish>[0]) => unknown>> = {
   'publish-6': publish,
@@ -150,6 +153,13 @@ export class RedisModel {
         return ['0', [...(keys.sets.get(key) ?? [])]]
       case 'lrange':
         return [...(keys.lists.get(key) ?? [])]
+      case 'zcard':
+        return keys.sortedSets.get(key)?.size ?? 0
+      case 'zrange':
+        return keys
+          .zrange(key)
+          .slice(Number(first), Number(second) + 1)
+          .flatMap((one) => [one, `${keys.zscore(key, one)}`])
       case 'zmscore':
         return rest.map((member) => keys.zscore(key, member)?.toString() ?? null)
       case 'zrangebyscore':

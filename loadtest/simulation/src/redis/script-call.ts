@@ -10,10 +10,12 @@ export interface Omissions {
   readonly idempotency: boolean
   /** Grants are taken from whoever brings them, whoever owns the slot. */
   readonly slotOwner: boolean
+  /** Grants are taken for whoever is named, whether it is his turn or not. */
+  readonly turns: boolean
 }
 
 /** Nothing is left out. */
-export const NO_OMISSIONS: Omissions = { fencing: false, idempotency: false, slotOwner: false }
+export const NO_OMISSIONS: Omissions = { fencing: false, idempotency: false, slotOwner: false, turns: false }
 
 /** A refusal of a script, as Redis says it. */
 export class ScriptRefusal extends Error {

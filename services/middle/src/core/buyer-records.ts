@@ -17,6 +17,12 @@ export const NO_RECORD = -1
 export const RECORD = { free: 0, granting: 1, doubt: 2, outstanding: 3, bought: 4 } as const
 
 /**
+ * Where a buyer stands in the line of the record's SKU: `joining` until Redis has written it, `waiting` with a place then,
+ * `drawn` while the draw collects and the place is not known.
+ */
+export const LINE = { none: 0, joining: 1, waiting: 2, drawn: 3 } as const
+
+/**
  * Purchase records as columns, one per grant, chained per buyer. They double up to `recordsMax`, then refuse. A freed
  * record stays in its buyer's chain and serves that buyer's next grant; one that is forgotten serves anybody's.
  *
@@ -34,6 +40,9 @@ export class BuyerRecords {
   isReading = new Uint8Array(1024)
   expiresAt = new Float64Array(1024)
   readAt = new Float64Array(1024)
+  /** One of LINE, and the place in the line; 0 is whose turn it is. */
+  line = new Uint8Array(1024)
+  place = new Float64Array(1024)
   /** Four words of the token id per record. */
   token = new Uint32Array(4 * 1024)
   next = new Int32Array(1024)
@@ -76,6 +85,8 @@ export class BuyerRecords {
     this.state[record] = RECORD.free
     this.isReading[record] = 0
     this.readAt[record] = 0
+    this.line[record] = LINE.none
+    this.place[record] = 0
     return record
   }
 
@@ -124,6 +135,8 @@ export class BuyerRecords {
     this.isReading = grown(this.isReading, new Uint8Array(length))
     this.expiresAt = grown(this.expiresAt, new Float64Array(length))
     this.readAt = grown(this.readAt, new Float64Array(length))
+    this.line = grown(this.line, new Uint8Array(length))
+    this.place = grown(this.place, new Float64Array(length))
     this.token = grown(this.token, new Uint32Array(length * 4))
     this.next = grown(this.next, new Int32Array(length))
   }

@@ -1,7 +1,7 @@
 import { VERDICT } from '@bigtap/domain'
 import { SLOT_COUNT, slotOf } from '@bigtap/kernel'
 import type { AskColumns } from '@bigtap/protocol'
-import { BuyerRecords, NO_RECORD, RECORD } from './buyer-records.ts'
+import { BuyerRecords, LINE, NO_RECORD, RECORD } from './buyer-records.ts'
 import { GATE_OPEN, GATE_QUEUED, SkuTable } from './sku-table.ts'
 
 /** Decisions that are no verdict yet; the others are verdict codes. */
@@ -12,6 +12,8 @@ export const DECISION = {
   wait: 33,
   /** Re-read what became of the buyer's grants, then decide again. */
   reread: 34,
+  /** Take the buyer of `record` into the line, or ask for his place there, then decide again. */
+  join: 35,
 } as const
 
 /** What a node is to a slot: `replaying` is its own by the slot table, but not claimed and replayed yet. */
@@ -29,7 +31,7 @@ export const EXPIRY_MARGIN_MS = 500
  *
  * ```
  *   slot → SKU → gate of the release → opening time → slot of the activity → purchase rule over the records → the same token again
- *        → exhausted → lease → grant
+ *        → turn, where there is a line → exhausted → lease → grant
  * ```
  * Nothing is allocated: asks come in columns, the answer is a number, its details stand in `sku` and `record`.
  * 1 M decisions/s and 0 bytes each: bench/decide.
@@ -144,6 +146,11 @@ export class Decider {
   #take(asks: AskColumns, row: number, sku: number, free: number): number {
     const { skus, buyers } = this
     const quantity = asks.quantity[row] as number
+    if (skus.line[sku] === 1 || (skus.hasWaitingList[sku] === 1 && skus.gate[sku] === GATE_QUEUED)) {
+      const turn = this.#turn(asks, row, sku, free)
+      if (turn !== VERDICT.granted) return turn
+      this.record = NO_RECORD
+    }
     if (skus.gate[sku] === GATE_QUEUED) {
       skus.wanting[sku] = (skus.wanting[sku] as number) + quantity
       return VERDICT.queued
@@ -164,6 +171,23 @@ export class Decider {
     this.pending++
     this.record = record
     return DECISION.grant
+  }
+
+  /** Whose turn is it? `granted`: this buyer's. Who has no place yet joins; `record` becomes the one that has the place. */
+  #turn(asks: AskColumns, row: number, sku: number, free: number): number {
+    const { skus, buyers } = this
+    const record = free === NO_RECORD ? buyers.add(asks.uid[row] as number, sku) : free
+    if (record === NO_RECORD) return VERDICT.overloaded
+    this.record = record
+    const line = buyers.line[record]
+    if (line === LINE.joining) return DECISION.wait
+    const isDrawing = line === LINE.drawn && (this.#now[0] as number) < (skus.callsAt[sku] as number)
+    if (line === LINE.waiting || isDrawing)
+      return line === LINE.waiting && (buyers.place[record] as number) <= (skus.cursor[sku] as number)
+        ? VERDICT.granted
+        : VERDICT.queued
+    buyers.line[record] = LINE.joining
+    return DECISION.join
   }
 }
 

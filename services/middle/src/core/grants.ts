@@ -1,5 +1,5 @@
 import { assert } from '@bigtap/kernel'
-import { NO_RECORD, RECORD } from './buyer-records.ts'
+import { LINE, NO_RECORD, RECORD } from './buyer-records.ts'
 import { type Decider, EXPIRY_MARGIN_MS } from './decide.ts'
 
 /** What the log says became of a grant. */
@@ -15,10 +15,10 @@ export interface FoundGrant {
 }
 
 /**
- * How the write of a grant ended. `foreign`: its slot belongs to another node. `unknown`: it may stand in the log, so it is
- * neither answered nor forgotten.
+ * How the write of a grant ended. `foreign`: its slot belongs to another node. `uncalled`: the SKU has a line, and it is not
+ * this buyer's turn (any more). `unknown`: it may stand in the log, so it is neither answered nor forgotten.
  */
-export type WriteResult = 'written' | 'refused' | 'foreign' | 'unknown'
+export type WriteResult = 'written' | 'refused' | 'foreign' | 'uncalled' | 'unknown'
 
 /** The write of a grant that `decide` made has ended. */
 export function settleWrite(decider: Decider, record: number, result: WriteResult): void {
@@ -31,9 +31,12 @@ export function settleWrite(decider: Decider, record: number, result: WriteResul
     buyers.state[record] = RECORD.outstanding
     buyers.readAt[record] = 0
     skus.granted[sku] = (skus.granted[sku] as number) + (buyers.quantity[record] as number)
-  } else if (result === 'foreign') {
+    buyers.line[record] = LINE.none
+  } else if (result === 'foreign' || result === 'uncalled') {
     const sku = buyers.sku[record] as number
     buyers.state[record] = RECORD.free
+    buyers.line[record] = LINE.none
+    if (result === 'uncalled') skus.line[sku] = 1
     skus.available[sku] = (skus.available[sku] as number) + (buyers.quantity[record] as number)
   } else {
     buyers.state[record] = RECORD.free

@@ -59,6 +59,13 @@ export class SkuTable {
   readonly waiting = new Float64Array(SKUS_MAX)
   readonly returnAt = new Float64Array(SKUS_MAX)
   readonly returnsPerSecond = new Float64Array(SKUS_MAX)
+  /** Is there a line, so that only those are granted whose turn it is? Which is up to place `cursor`. */
+  readonly line = new Uint8Array(SKUS_MAX)
+  readonly cursor = new Float64Array(SKUS_MAX)
+  /** Does a line begin when all units are spoken for? */
+  readonly hasWaitingList = new Uint8Array(SKUS_MAX)
+  /** Before it nobody is called, ms; 0: from the opening on. */
+  readonly callsAt = new Float64Array(SKUS_MAX)
   /** How often all who wait for one SKU may ask this node, per second. */
   queuedPerSecond = 1_000
   /** What the node is to each slot in the SKU's activity (SLOT); undefined: the slot table alone decides. */
@@ -125,7 +132,8 @@ export class SkuTable {
       this.returnsPerSecond,
       this.retryAfterMs,
     ]
-    for (const column of [...columns, ...counts, ...crowd]) column[sku] = 0
+    const lines = [this.line, this.cursor, this.hasWaitingList, this.callsAt]
+    for (const column of [...columns, ...counts, ...crowd, ...lines]) column[sku] = 0
   }
 }
 
