@@ -98,6 +98,11 @@ export class FrontLinks {
     await Promise.all(this.#dialers.map((dialer) => dialer.stop()))
   }
 
+  /** Sends a frame to every router that is linked; returns how many have taken it. */
+  tell(kind: Kind, body: Uint8Array): number {
+    return this.#dialers.filter((dialer) => dialer.state === 'ready' && dialer.send(kind, 0, body)).length
+  }
+
   #createDialer(address: string): Dialer {
     const { nodeId, role, clusterSecret } = this.#settings
     const { logger, metrics, clock, random, dial = createDialer } = this.#parts
