@@ -1,5 +1,3 @@
-import { malformed } from './protocol-error.ts'
-
 /** Which call a row of the request log is about; a number is never given a second meaning. */
 export const ACCESS_CALL = { buy: 1, path: 2, session: 3, other: 4 } as const
 /** One of the calls. */
@@ -56,7 +54,7 @@ export class AccessColumns {
   readonly address: Uint32Array
   readonly device: Float64Array
   /** Each address once, in the order of their first row. */
-  addresses: string[] = []
+  readonly addresses: string[] = []
 
   constructor(capacity: number) {
     this.capacity = capacity
@@ -76,16 +74,6 @@ export class AccessColumns {
     this.rows = 0
     this.at = 0
     this.nodeId = ''
-    this.addresses = []
+    this.addresses.length = 0
   }
-}
-
-/** Writes the batch; the caller owns the bytes. */
-export function encodeAccessBatch(_batch: AccessColumns): Uint8Array {
-  throw malformed('BAD_VALUE', 'not written yet', {})
-}
-
-/** Fills `batch` (what was in it is gone). Throws a ProtocolError; `batch` then has no rows. */
-export function decodeAccessBatch(_bytes: Uint8Array, _batch: AccessColumns): void {
-  throw malformed('BAD_VALUE', 'not written yet', {})
 }

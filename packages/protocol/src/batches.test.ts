@@ -34,6 +34,7 @@ const verdictRow = fc.record({
   etaMs: u32,
   token: fc.string({ unit: 'grapheme-ascii', maxLength: 140 }),
   expiresAt: u53,
+  place: fc.oneof(fc.constant(0), u32),
 })
 
 function asks(rows: { askId: number; uid: number; activityId: number; skuId: number; quantity: number }[]): AskColumns {
@@ -78,15 +79,16 @@ test('a batch of verdicts has the bytes of the generated codec, and its tokens c
   const batch = new VerdictColumns(CAPACITY)
   const back = new VerdictColumns(CAPACITY)
   fc.assert(
-    fc.property(fc.array(verdictRow, { maxLength: CAPACITY }), (rows) => {
+    fc.property(fc.array(verdictRow, { maxLength: CAPACITY }), fc.nat(96), (rows, shedFrom) => {
       batch.clear()
+      batch.shedFrom = shedFrom
       for (const row of rows) {
         if (row.code === GRANTED) batch.pushGranted(row.askId, row.token, row.expiresAt)
-        else batch.push(row.askId, row.code, row.retryAfterMs, row.ahead, row.etaMs)
+        else batch.push(row.askId, row.code, row.retryAfterMs, row.ahead, row.etaMs, row.place)
       }
       const bytes = out.subarray(0, encodeVerdictBatch(batch, out))
       const granted = rows.filter((row) => row.code === GRANTED)
-      const refusedOnly = (field: 'retryAfterMs' | 'ahead' | 'etaMs') =>
+      const refusedOnly = (field: 'retryAfterMs' | 'ahead' | 'etaMs' | 'place') =>
         rows.map((row) => (row.code === GRANTED ? 0 : row[field]))
       const generated = toBinary(
         VerdictBatchSchema,
@@ -98,10 +100,14 @@ test('a batch of verdicts has the bytes of the generated codec, and its tokens c
           etaMs: refusedOnly('etaMs'),
           token: granted.map((row) => row.token),
           tokenExpiresAt: granted.map((row) => BigInt(row.expiresAt)),
+          shedFrom,
+          place: refusedOnly('place').some((place) => place > 0) ? refusedOnly('place') : [],
         }),
       )
       expect(bytes.toString('hex')).toBe(Buffer.from(generated).toString('hex'))
       decodeVerdictBatch(bytes, back)
+      expect(back.shedFrom).toBe(shedFrom)
+      expect(Array.from(back.place.subarray(0, back.rows))).toEqual(refusedOnly('place'))
       expect(back.token.slice(0, back.rows)).toEqual(rows.map((row) => (row.code === GRANTED ? row.token : '')))
       expect(Array.from(back.tokenExpiresAt.subarray(0, back.rows))).toEqual(
         rows.map((row) => (row.code === GRANTED ? row.expiresAt : 0)),
@@ -109,6 +115,13 @@ test('a batch of verdicts has the bytes of the generated codec, and its tokens c
     }),
     { seed: 2 },
   )
+})
+
+test('a place for some of the rows only is refused', () => {
+  const rows = { askId: [1, 2], code: [2, 2], retryAfterMs: [0, 0], ahead: [0, 0], etaMs: [0, 0] }
+  const bytes = toBinary(VerdictBatchSchema, create(VerdictBatchSchema, { ...rows, place: [7] }))
+
+  expect(codeOf(() => decodeVerdictBatch(bytes, new VerdictColumns(2)))).toBe('COLUMN_MISMATCH')
 })
 
 test('a uid over 2^53 - 1 is refused on both sides', () => {

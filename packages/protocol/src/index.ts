@@ -1,4 +1,10 @@
-export { type AbuseVerdictBatch, decodeAbuseVerdicts, encodeAbuseVerdicts } from './abuse-verdict-batch.ts'
+export {
+  ABUSE_BATCH_MAX,
+  ABUSE_REASON_CHARS_MAX,
+  type AbuseVerdictBatch,
+  decodeAbuseVerdicts,
+  encodeAbuseVerdicts,
+} from './abuse-verdict-batch.ts'
 export {
   ACCESS_CALL,
   ACCESS_FLAG,
@@ -6,9 +12,8 @@ export {
   type AccessCall,
   AccessColumns,
   type AccessOutcome,
-  decodeAccessBatch,
-  encodeAccessBatch,
 } from './access-batch.ts'
+export { ACCESS_NUMBER_MAX, ADDRESS_CHARS_MAX, decodeAccessBatch, encodeAccessBatch } from './access-codec.ts'
 export {
   type Ack,
   type AckReport,

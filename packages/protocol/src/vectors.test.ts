@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs'
+import type { AbuseVerdict } from '@bigtap/domain'
 import { hashUid, slotOf } from '@bigtap/kernel'
 import { expect, test } from 'vitest'
 import {
+  AccessColumns,
   type Ack,
   AskColumns,
   type Command,
   type CommandBatch,
+  decodeAbuseVerdicts,
+  decodeAccessBatch,
   decodeAck,
   decodeAckReport,
   decodeAskBatch,
@@ -15,6 +19,8 @@ import {
   decodeLedgerReplies,
   decodeOrderEvent,
   decodeVerdictBatch,
+  encodeAbuseVerdicts,
+  encodeAccessBatch,
   encodeAck,
   encodeAckReport,
   encodeAskBatch,
@@ -75,11 +81,18 @@ test('ask batches', () => {
 })
 
 test('verdict batches', () => {
-  type Row = { askId: number; code: number; token?: string; tokenExpiresAt?: number; retryAfterMs?: number }
-  for (const { rows, hex: golden } of vectors<{ rows: Row[] }>('verdict-batch')) {
+  type Row = {
+    askId: number
+    code: number
+    token?: string
+    tokenExpiresAt?: number
+    retryAfterMs?: number
+    place?: number
+  }
+  for (const { rows, shedFrom, hex: golden } of vectors<{ rows: Row[]; shedFrom?: number }>('verdict-batch')) {
     const batch = new VerdictColumns(64)
     decodeVerdictBatch(Buffer.from(golden, 'hex'), batch)
-    expect(batch.rows).toBe(rows.length)
+    expect([batch.rows, batch.shedFrom]).toEqual([rows.length, shedFrom ?? 0])
     rows.forEach((row, at) => {
       expect([
         batch.askId[at],
@@ -87,7 +100,8 @@ test('verdict batches', () => {
         batch.retryAfterMs[at],
         batch.token[at],
         batch.tokenExpiresAt[at],
-      ]).toEqual([row.askId, row.code, row.retryAfterMs ?? 0, row.token ?? '', row.tokenExpiresAt ?? 0])
+        batch.place[at],
+      ]).toEqual([row.askId, row.code, row.retryAfterMs ?? 0, row.token ?? '', row.tokenExpiresAt ?? 0, row.place ?? 0])
     })
     expect(hex(out.subarray(0, encodeVerdictBatch(batch, out)))).toBe(golden)
   }
@@ -108,6 +122,40 @@ test('order events', () => {
   for (const { event, hex: golden } of vectors<{ event: OrderEvent }>('order-event')) {
     expect(decodeOrderEvent(Buffer.from(golden, 'hex'))).toEqual(event)
     expect(hex(encodeOrderEvent(event))).toBe(golden)
+  }
+})
+
+test('batches of the request log', () => {
+  const names = [
+    'afterMs',
+    'uid',
+    'activityId',
+    'skuId',
+    'call',
+    'outcome',
+    'flags',
+    'tier',
+    'address',
+    'device',
+  ] as const
+  type Row = Record<(typeof names)[number], number>
+  type Vector = { nodeId: string; at: number; addresses: string[]; rows: Row[] }
+  for (const { nodeId, at, addresses, rows, hex: golden } of vectors<Vector>('access-batch')) {
+    const batch = new AccessColumns(64)
+    decodeAccessBatch(Buffer.from(golden, 'hex'), batch)
+    const back = Array.from({ length: batch.rows }, (_, row) =>
+      Object.fromEntries(names.map((name) => [name, batch[name][row]])),
+    )
+    expect([batch.nodeId, batch.at, batch.addresses, back]).toEqual([nodeId, at, addresses, rows])
+    expect(hex(encodeAccessBatch(batch))).toBe(golden)
+  }
+})
+
+test('verdicts about abuse', () => {
+  type Vector = { from: number; verdicts: AbuseVerdict[] }
+  for (const { from, verdicts, hex: golden } of vectors<Vector>('abuse-verdict-batch')) {
+    expect(decodeAbuseVerdicts(Buffer.from(golden, 'hex'))).toEqual({ from, verdicts })
+    expect(hex(encodeAbuseVerdicts({ from, verdicts }))).toBe(golden)
   }
 })
 
@@ -153,6 +201,8 @@ test('every vector of a message, cut at every byte, is a message or a coded erro
     ['ledger-calls', decodeLedgerCalls],
     ['ledger-replies', decodeLedgerReplies],
     ['order-event', decodeOrderEvent],
+    ['access-batch', (bytes) => decodeAccessBatch(bytes, new AccessColumns(64))],
+    ['abuse-verdict-batch', decodeAbuseVerdicts],
     ['command-batch', decodeCommandBatch],
     ['ack', decodeAck],
     ['ack-report', decodeAckReport],

@@ -8,13 +8,15 @@ import {
 } from './columns.ts'
 import { GRANTED } from './kind.ts'
 import { malformed } from './protocol-error.ts'
-import { readU32Into, scratch, sizeOfU32, skipField, WIRE_BYTES, within, writeU32 } from './wire.ts'
+import { readU32Into, scratch, sizeOfU32, skipField, WIRE_BYTES, WIRE_VARINT, within, writeU32 } from './wire.ts'
 
 /*
  * message VerdictBatch (proto/ask.proto), one element per row and column:
  *   1 askId u32 … | 2 code u32 … | 3 retryAfterMs u32 … | 4 ahead u32 … | 5 etaMs u32 …
  * and one element per granted row, in the order of the rows:
  *   6 token string … | 7 tokenExpiresAt u64 …
+ * and of the batch, and again one element per row unless all are 0:
+ *   8 shedFrom u32 | 9 place u32 …
  */
 
 /** Longest token that a verdict may carry. */
@@ -28,9 +30,13 @@ export class VerdictColumns {
   readonly retryAfterMs: Uint32Array
   readonly ahead: Uint32Array
   readonly etaMs: Uint32Array
+  /** Place in the line, 0 for none. */
+  readonly place: Uint32Array
   readonly token: string[]
   readonly tokenExpiresAt: Float64Array
   rows = 0
+  /** Asks of this rank and worse are better not sent now; 0: send all. */
+  shedFrom = 0
 
   constructor(capacity: number) {
     this.capacity = capacity
@@ -39,12 +45,13 @@ export class VerdictColumns {
     this.retryAfterMs = new Uint32Array(capacity)
     this.ahead = new Uint32Array(capacity)
     this.etaMs = new Uint32Array(capacity)
+    this.place = new Uint32Array(capacity)
     this.token = new Array<string>(capacity).fill('')
     this.tokenExpiresAt = new Float64Array(capacity)
   }
 
   /** Adds a row that is not granted; false when the batch is full. */
-  push(askId: number, code: number, retryAfterMs: number, ahead: number, etaMs: number): boolean {
+  push(askId: number, code: number, retryAfterMs: number, ahead: number, etaMs: number, place = 0): boolean {
     if (this.rows === this.capacity) return false
     const row = this.rows++
     this.askId[row] = askId
@@ -52,6 +59,7 @@ export class VerdictColumns {
     this.retryAfterMs[row] = retryAfterMs
     this.ahead[row] = ahead
     this.etaMs[row] = etaMs
+    this.place[row] = place
     this.token[row] = ''
     this.tokenExpiresAt[row] = 0
     return true
@@ -67,12 +75,13 @@ export class VerdictColumns {
 
   clear(): void {
     this.rows = 0
+    this.shedFrom = 0
   }
 }
 
 /** Upper bound of the bytes that `rows` verdicts take with tokens of at most `tokenBytes`. */
 export function verdictBatchBytesMax(rows: number, tokenBytes = TOKEN_BYTES_MAX): number {
-  return 64 + rows * (36 + tokenBytes)
+  return 64 + rows * (41 + tokenBytes)
 }
 
 /** Expiries of the granted rows, packed together while a batch is written or read; grows to the largest capacity seen. */
@@ -90,11 +99,25 @@ export function encodeVerdictBatch(batch: VerdictColumns, out: Uint8Array, offse
   at = writeColumnU32(out, at, 3, batch.retryAfterMs, rows)
   at = writeColumnU32(out, at, 4, batch.ahead, rows)
   at = writeColumnU32(out, at, 5, batch.etaMs, rows)
-  if (grants === 0) return at
-  for (let row = 0; row < rows; row++) {
+  if (grants > 0) at = writeGrants(batch, grants, out, at)
+  if (batch.shedFrom > 0) {
+    out[at] = 0x40
+    at = writeU32(out, at + 1, batch.shedFrom)
+  }
+  return hasPlaces(batch) ? writeColumnU32(out, at, 9, batch.place, rows) : at
+}
+
+function writeGrants(batch: VerdictColumns, grants: number, out: Uint8Array, offset: number): number {
+  let at = offset
+  for (let row = 0; row < batch.rows; row++) {
     if (batch.code[row] === GRANTED) at = writeToken(out, at, batch.token[row] as string)
   }
   return writeColumnU53(out, at, 7, granted, grants)
+}
+
+function hasPlaces({ place, rows }: VerdictColumns): boolean {
+  for (let row = 0; row < rows; row++) if (place[row] !== 0) return true
+  return false
 }
 
 function gatherGranted(batch: VerdictColumns): number {
@@ -114,6 +137,8 @@ function verdictBatchSize(batch: VerdictColumns, grants: number): number {
     sizeOfColumnU32(batch.retryAfterMs, rows) +
     sizeOfColumnU32(batch.ahead, rows) +
     sizeOfColumnU32(batch.etaMs, rows)
+  if (batch.shedFrom > 0) bytes += 1 + sizeOfU32(batch.shedFrom)
+  if (hasPlaces(batch)) bytes += sizeOfColumnU32(batch.place, rows)
   if (grants === 0) return bytes
   for (let row = 0; row < rows; row++) {
     if (batch.code[row] !== GRANTED) continue
@@ -137,7 +162,7 @@ function writeToken(out: Uint8Array, offset: number, token: string): number {
 }
 
 /** Rows seen per column, and tokens at 6; decoding is synchronous and never nests. */
-const seen = new Int32Array(8)
+const seen = new Int32Array(10)
 
 /** Fills `batch` (what was in it is gone). Throws a ProtocolError; `batch` then has no rows. */
 export function decodeVerdictBatch(bytes: Uint8Array, batch: VerdictColumns): void {
@@ -155,6 +180,8 @@ export function decodeVerdictBatch(bytes: Uint8Array, batch: VerdictColumns): vo
     if (seen[column] !== rows) throw malformed('COLUMN_MISMATCH', 'columns differ in rows', { column, rows })
   }
   spreadGranted(batch, rows)
+  if (seen[9] === 0) batch.place.fill(0, 0, rows)
+  else if (seen[9] !== rows) throw malformed('COLUMN_MISMATCH', 'columns differ in rows', { column: 9, rows })
   batch.rows = rows
 }
 
@@ -190,6 +217,14 @@ function readField(bytes: Uint8Array, at: number, end: number, tag: number, batc
       return readToken(bytes, at, end, type, batch)
     case 7:
       return readPackedU53(bytes, at, end, type, granted, seen, 7)
+    case 8: {
+      if (type !== WIRE_VARINT) throw malformed('BAD_WIRE_TYPE', 'shedFrom is no varint', { type })
+      const next = readU32Into(bytes, at, end, scratch, 0)
+      batch.shedFrom = scratch[0] as number
+      return next
+    }
+    case 9:
+      return readPackedU32(bytes, at, end, type, batch.place, seen, 9)
     case 0:
       throw malformed('BAD_VALUE', 'field number is 0', { at })
     default:

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file ask.proto.
  */
 export const file_ask: GenFile = /*@__PURE__*/
-  fileDesc("Cglhc2sucHJvdG8SCWJpZ3RhcC52MSJxCghBc2tCYXRjaBIOCgZhc2tfaWQYASADKA0SCwoDdWlkGAIgAygEEhMKC2FjdGl2aXR5X2lkGAMgAygNEg4KBnNrdV9pZBgEIAMoDRIQCghxdWFudGl0eRgFIAMoDRIRCglidWRnZXRfbXMYBiABKA0ijAEKDFZlcmRpY3RCYXRjaBIOCgZhc2tfaWQYASADKA0SDAoEY29kZRgCIAMoDRIWCg5yZXRyeV9hZnRlcl9tcxgDIAMoDRINCgVhaGVhZBgEIAMoDRIOCgZldGFfbXMYBSADKA0SDQoFdG9rZW4YBiADKAkSGAoQdG9rZW5fZXhwaXJlc19hdBgHIAMoBGIGcHJvdG8z");
+  fileDesc("Cglhc2sucHJvdG8SCWJpZ3RhcC52MSJxCghBc2tCYXRjaBIOCgZhc2tfaWQYASADKA0SCwoDdWlkGAIgAygEEhMKC2FjdGl2aXR5X2lkGAMgAygNEg4KBnNrdV9pZBgEIAMoDRIQCghxdWFudGl0eRgFIAMoDRIRCglidWRnZXRfbXMYBiABKA0irgEKDFZlcmRpY3RCYXRjaBIOCgZhc2tfaWQYASADKA0SDAoEY29kZRgCIAMoDRIWCg5yZXRyeV9hZnRlcl9tcxgDIAMoDRINCgVhaGVhZBgEIAMoDRIOCgZldGFfbXMYBSADKA0SDQoFdG9rZW4YBiADKAkSGAoQdG9rZW5fZXhwaXJlc19hdBgHIAMoBBIRCglzaGVkX2Zyb20YCCABKA0SDQoFcGxhY2UYCSADKA1iBnByb3RvMw");
 
 /**
  * @generated from message bigtap.v1.AskBatch
@@ -105,6 +105,20 @@ export type VerdictBatch = Message<"bigtap.v1.VerdictBatch"> & {
    * @generated from field: repeated uint64 token_expires_at = 7;
    */
   tokenExpiresAt: bigint[];
+
+  /**
+   * asks of this rank and worse are better not sent now; 0: send all
+   *
+   * @generated from field: uint32 shed_from = 8;
+   */
+  shedFrom: number;
+
+  /**
+   * in the line, of every row; absent: 0 in all
+   *
+   * @generated from field: repeated uint32 place = 9;
+   */
+  place: number[];
 };
 
 /**
