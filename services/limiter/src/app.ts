@@ -3,14 +3,17 @@
 import type { CatalogView } from '@bigtap/catalog'
 import { parseId } from '@bigtap/domain'
 import type { Logger } from '@bigtap/kernel'
-import { issueSession, issueTicket } from '@bigtap/token'
+import { ACCESS_CALL } from '@bigtap/protocol'
+import { issueSession } from '@bigtap/token'
 import type { ActivityPages } from './activity-pages.ts'
-import { gateReply } from './core/gate.ts'
+import type { ChallengeDesk } from './challenge-desk.ts'
 import { problem, retryReply } from './core/replies.ts'
 import { jsonReply, methodReply, type Reply } from './core/reply.ts'
+import { Requester } from './core/requester.ts'
 import { BUY_PREFIX, METHODS, type Route, routeOf } from './core/routes.ts'
 import type { Exchange, Held } from './edge/edge.ts'
 import type { IdTokenVerifier } from './id-token.ts'
+import { PathCalls } from './path-call.ts'
 import type { Pipeline, PipelineParts } from './pipeline.ts'
 import type { Reserved, SeatKeeper } from './seats.ts'
 
@@ -26,6 +29,7 @@ export interface AppSettings {
 export interface AppParts extends Omit<PipelineParts, 'seats'> {
   readonly pipeline: Pipeline
   readonly pages: ActivityPages
+  readonly challenges: ChallengeDesk
   readonly catalog: CatalogView
   readonly seats: SeatKeeper
   readonly verifyIdToken: IdTokenVerifier | undefined
@@ -39,16 +43,20 @@ export const EXCHANGES_MAX = 64
 export class App {
   readonly #settings: AppSettings
   readonly #parts: AppParts
+  readonly #paths: PathCalls
   #exchanges = 0
 
   constructor(settings: AppSettings, parts: AppParts) {
     this.#settings = settings
     this.#parts = parts
+    this.#paths = new PathCalls(settings, parts)
   }
 
   readonly onExchange = (exchange: Exchange): void => {
     const reply = this.#replyOf(exchange)
-    if (reply !== undefined) this.#answer(exchange, reply)
+    if (reply === undefined) return
+    this.#parts.count(reply)
+    exchange.reply(reply)
   }
 
   /** The reply, or undefined when the request is held. */
@@ -59,7 +67,7 @@ export class App {
       return this.#parts.pipeline.onBuy(exchange, path.slice(BUY_PREFIX.length))
     }
     const route = routeOf(path)
-    if (route === undefined) return problem('not_found')
+    if (route === undefined) return this.#onUnknown(exchange)
     const methods = METHODS[route.name]
     return methods.includes(method) ? this.#dispatch(exchange, route) : methodReply(methods.join(', '))
   }
@@ -74,7 +82,7 @@ export class App {
       case 'activity':
         return this.#onActivity(exchange, route.activityId, now)
       case 'path':
-        return this.#onPath(exchange, route.activityId, route.skuId, now)
+        return this.#paths.onPath(exchange, route.activityId, route.skuId)
       case 'session':
         return this.#onSession(exchange)
       case 'reservation':
@@ -84,53 +92,51 @@ export class App {
     }
   }
 
+  /** Who tries paths that are not ours is known by it. */
+  #onUnknown(exchange: Exchange): Reply {
+    const { clock, pipeline } = this.#parts
+    const who = pipeline.begin(exchange)
+    who.uid = pipeline.uidOf(exchange, clock.now())
+    const reply = problem('not_found')
+    pipeline.log(who, ACCESS_CALL.other, reply)
+    return reply
+  }
+
   #onActivity(exchange: Exchange, activityId: string, now: number): Reply {
     const id = parseId(activityId)
     const page = id === undefined ? undefined : this.#parts.pages.one(id, exchange.header('if-none-match'), now)
     return page ?? problem('not_found')
   }
 
-  /** The hidden path is given only from the opening time on, by this process's own clock. */
-  #onPath(exchange: Exchange, activityText: string, skuText: string, now: number): Reply {
-    const { gate, pipeline, random, ring } = this.#parts
-    const activityId = parseId(activityText)
-    const skuId = parseId(skuText)
-    const view = activityId && skuId ? gate.view(activityId, skuId) : undefined
-    const shut = gateReply(view, now, () => random.next(), problem('not_found'))
-    if (shut !== undefined || view === undefined) return shut ?? problem('not_found')
-    const uid = pipeline.uidOf(exchange, now)
-    if (uid === 0) return problem('no_session')
-    const refusal = pipeline.reservationReply(view.activity, uid)
-    if (refusal !== undefined) return refusal
-    const { activity, sku } = view
-    const expiresAt = now + this.#settings.ticketMs
-    const claims = { uid, activityId: activity.id, skuId: sku.id, notBefore: activity.opensAt, expiresAt }
-    return jsonReply(200, { path: `${BUY_PREFIX}${issueTicket(ring, claims)}`, expiresAt })
-  }
-
   #onReservation(exchange: Exchange, activityText: string, now: number): Reply | undefined {
     const { catalog, pipeline, random, seats, logger } = this.#parts
+    const who = pipeline.begin(exchange)
     const uid = pipeline.uidOf(exchange, now)
     if (uid === 0) return problem('no_session')
+    who.uid = uid
     const activity = catalog.activity(parseId(activityText) ?? 0)
     if (activity === undefined || activity.state === 'draft') return problem('not_found')
     const { opensAt, closesAt } = activity.reservation
     if (now < opensAt || now >= closesAt) return problem('reservation_closed')
-    const held = exchange.hold()
+    who.activityId = activity.id
+    const held = this.#parts.held.hold(exchange.hold(), who, ACCESS_CALL.other)
     seats.reserve(activity.id, uid).then(
-      (result) => this.#answer(held, reservedReply(result, activity.id, uid, random.next())),
+      (result) => held.reply(reservedReply(result, activity.id, uid, random.next())),
       (error: unknown) => {
         logger.debug({ error }, 'reservation could not be written')
-        this.#answer(held, retryReply('unavailable', random.next()))
+        held.reply(retryReply('unavailable', random.next()))
       },
     )
     return undefined
   }
 
   #onSession(exchange: Exchange): Reply | undefined {
-    exchange.readBody((held, body) => {
-      const reply = this.#sessionOf(held, parseObject(body))
-      if (reply !== undefined) this.#answer(held, reply)
+    const { held, pipeline } = this.#parts
+    const who = new Requester().copy(pipeline.begin(exchange))
+    exchange.readBody((direct, body) => {
+      const asked = held.hold(direct, who, ACCESS_CALL.session)
+      const reply = this.#sessionOf(asked, parseObject(body))
+      if (reply !== undefined) asked.reply(reply)
     })
     return undefined
   }
@@ -152,7 +158,7 @@ export class App {
       this.#exchanges--
       const isRefused = !result.ok && result.reason === 'refused'
       const failed = isRefused ? problem('no_session') : retryReply('unavailable', random.next())
-      this.#answer(held, result.ok ? this.#sessionReply(result.uid) : failed)
+      held.reply(result.ok ? this.#sessionReply(result.uid) : failed)
     })
     return undefined
   }
@@ -165,11 +171,6 @@ export class App {
     const age = Math.floor(sessionMs / 1000)
     const cookie = `bt_session=${session}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${age}${secure}`
     return jsonReply(200, { session, uid, expiresAt }, ['cache-control', 'no-store', 'set-cookie', cookie])
-  }
-
-  #answer(exchange: Exchange | Held, reply: Reply): void {
-    this.#parts.count(reply)
-    exchange.reply(reply)
   }
 }
 

@@ -8,6 +8,7 @@ import { ActivityPages } from './activity-pages.ts'
 import { AnswerCounts } from './answer-counts.ts'
 import { App, type AppSettings } from './app.ts'
 import { AskAgain } from './ask-again.ts'
+import { ChallengeDesk, type OnceStore } from './challenge-desk.ts'
 import { AccessLimits } from './core/access-limits.ts'
 import { AskTable } from './core/ask-table.ts'
 import { Gate, notStartedReply } from './core/gate.ts'
@@ -54,6 +55,8 @@ export interface LimiterParts {
   /** The verdicts in force, and what was known of buyers before; nothing when they are not given. */
   readonly verdicts?: VerdictBook
   readonly profile?: Profile
+  /** Where answers to challenges are marked as used; in this process only when it is not given. */
+  readonly once?: OnceStore
   /** Make the links to Middle, and the edge; others in a simulation. */
   readonly dial?: typeof createDialer
   readonly makeEdge?: typeof chooseEdge
@@ -103,8 +106,20 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   }
   const stages = { clock, random, ring, gate, ...checks, asks }
   const pipeline = new Pipeline({ ...stages, seats, asker: again, isTrusted, count })
-  const { verifyIdToken } = parts
-  const more = { pipeline, pages, seats, catalog: mirror, verifyIdToken, logger, asker: again, isTrusted, count }
+  const { verifyIdToken, once = { take: async () => true } } = parts
+  const challenges = new ChallengeDesk({ ring, once, clock, random, logger, metrics })
+  const more = {
+    pipeline,
+    challenges,
+    pages,
+    seats,
+    catalog: mirror,
+    verifyIdToken,
+    logger,
+    asker: again,
+    isTrusted,
+    count,
+  }
   const app = new App(settings, { ...stages, ...more })
   const edge = (parts.makeEdge ?? chooseEdge)(
     settings.edge,

@@ -2,7 +2,7 @@
 
 import { createFront } from '@bigtap/catalog'
 import { runService, watchProcess } from '@bigtap/runtime'
-import { connectStore, Reservations } from '@bigtap/store'
+import { connectStore, Once, Reservations } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
 import { settings as spec } from './config.ts'
 import type { EdgeKind } from './edge/edge.ts'
@@ -30,6 +30,7 @@ await runService('limiter', spec, async (context) => {
     {
       mirror,
       reservations: new Reservations(store),
+      once: new Once(store),
       ring: createKeyRing({ current: settings.tokenSecret, previous: settings.tokenSecretPrevious }),
       verifyIdToken:
         jwksUrl === '' ? undefined : createIdTokenVerifier({ jwksUrl, issuer: jwtIssuer, audience: jwtAudience }),

@@ -13,10 +13,15 @@ export function sessionText(authorization: string, cookie: string): string {
       ? authorization.slice(7)
       : ''
   }
+  return cookieValue(cookie, 'bt_session')
+}
+
+/** The value of one cookie of a `Cookie` header, '' when it is not there. */
+export function cookieValue(cookie: string, name: string): string {
   if (cookie === '') return ''
   for (const part of cookie.split(';')) {
     const text = part.trim()
-    if (text.startsWith('bt_session=')) return text.slice('bt_session='.length)
+    if (text.startsWith(name) && text[name.length] === '=') return text.slice(name.length + 1)
   }
   return ''
 }

@@ -51,6 +51,8 @@ test('a policy patch keeps what it does not name', () => {
 
 test('while a sale runs its opening, rule, price and stock stay, and its pace may change', () => {
   expect(activityChangeObstacle(activity, { ...activity, closesAt: 9 })).toBeUndefined()
+  const challenge = { ...NO_CHALLENGE, mode: 'all' as const }
+  expect(activityChangeObstacle(activity, { ...activity, challenge })).toBeUndefined()
   expect(activityChangeObstacle(activity, { ...activity, opensAt: 0 })).toContain('opensAt')
   expect(skuChangeObstacle('open', sku, { ...sku, policy: { ...DEFAULT_POLICY, pacePerSecond: 5 } })).toBeUndefined()
   expect(skuChangeObstacle('open', sku, { ...sku, policy: { ...DEFAULT_POLICY, overbook: 2 } })).toContain('overbook')

@@ -18,7 +18,7 @@ type Input = Readonly<Record<string, unknown>>
 const FREE_STATES: readonly ActivityState[] = ['draft', 'scheduled']
 /** States in which a ledger is there that sells, or is about to. */
 export const LIVE_STATES: readonly ActivityState[] = ['preloading', 'armed', 'open', 'paused']
-const LIVE_ACTIVITY_FIELDS = ['title', 'closesAt', 'accessLimits']
+const LIVE_ACTIVITY_FIELDS = ['title', 'closesAt', 'accessLimits', 'challenge']
 const LIVE_SKU_FIELDS = ['title', 'imageUrl', 'paused', 'policy', 'policyPlan']
 /** The ledger was made with these. */
 const FIXED_POLICY_FIELDS = ['overbook', 'holdSeconds'] as const
