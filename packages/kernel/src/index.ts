@@ -1,7 +1,7 @@
 export { type Backoff, backoffMs, jitterMs } from './backoff.ts'
 export { DeadlineSweep } from './deadlines.ts'
 export { AssertionError, assert, CodedError, type Fault, hasCode } from './errors.ts'
-export { hashText, hashUid, SLOT_COUNT, slotOf } from './hash.ts'
+export { hashText, hashUid, mix, SLOT_COUNT, slotOf } from './hash.ts'
 export type { LimitSettings, LimitState, LimitStep } from './limit/algorithm.ts'
 export { createLimiter, type KeyedLimiter, limitStep } from './limit/keyed-limiter.ts'
 export {
@@ -14,6 +14,7 @@ export {
   nullMetrics,
   type Random,
 } from './ports.ts'
+export { RateSketch } from './rate-sketch.ts'
 export { Ring } from './ring.ts'
 export { ShedQueue } from './shed-queue.ts'
 export { NO_SLOT, SlotTable } from './slots.ts'
