@@ -1,0 +1,113 @@
+/**
+ * Follows the board: what other processes and operators say is known here too, and a board that lost its entries gets back
+ * what is remembered.
+ *
+ * ```
+ *   start ─► whole board ─► followed by position, each 500 ms
+ *              ▲  └─ nothing is said before it was read once      entries gone, or positions that went back
+ *              └──────────────────────────────────────────────────────┘  (back: what it lacks is said again)
+ * ```
+ */
+
+import { type AbuseVerdict, subjectOf } from '@bigtap/domain'
+import type { Clock, Logger } from '@bigtap/kernel'
+import type { AbuseBoard } from '@bigtap/store'
+import type { Engine } from './abuse-judge.ts'
+import { ANTIBLACK, type StandingVerdicts } from './standing-verdicts.ts'
+
+/** Collaborators. */
+export interface FollowerParts {
+  readonly board: Pick<AbuseBoard, 'head' | 'since' | 'active'>
+  readonly standing: StandingVerdicts
+  readonly engine: Pick<Engine, 'restore' | 'forget'>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** It stands no more on the board, or a milder one does: it is to be said again. */
+  sayAgain(verdict: AbuseVerdict): void
+}
+
+const PAGE = 1_000
+/** Pages of one round; the next one goes on. */
+const PAGES_MAX = 20
+
+/** The follower. */
+export class BoardFollower {
+  readonly #parts: FollowerParts
+  #position: number | undefined
+  #reloads = 0
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts
+  }
+
+  /** Was the board read whole? */
+  get isLoaded(): boolean {
+    return this.#position !== undefined
+  }
+
+  /** Position behind the newest entry that is known here. */
+  get position(): number {
+    return this.#position ?? 0
+  }
+
+  /** How often the board was read whole. */
+  get reloads(): number {
+    return this.#reloads
+  }
+
+  /** One round; rejects when Redis is away. */
+  async round(): Promise<void> {
+    const { board, standing, clock } = this.#parts
+    const head = await board.head()
+    if (this.#position === undefined || head < this.#position) await this.#load(head)
+    else await this.#follow(head)
+    standing.sweep(clock.now())
+  }
+
+  async #follow(head: number): Promise<void> {
+    const { board } = this.#parts
+    for (let page = 0; page < PAGES_MAX && this.position < head; page++) {
+      const said = await board.since(this.position, PAGE)
+      if (said === undefined) return this.#load(head)
+      if (said.verdicts.length === 0) return
+      for (const [index, verdict] of said.verdicts.entries()) this.#hear(verdict, said.from + index)
+      this.#position = said.from + said.verdicts.length
+    }
+  }
+
+  #hear(verdict: AbuseVerdict, position: number): void {
+    const { standing, engine, clock } = this.#parts
+    const now = clock.now()
+    const before = standing.get(subjectOf(verdict), now)
+    const heard = standing.hear(verdict, position, now)
+    if (heard === 'weaker' && before !== undefined) this.#parts.sayAgain(before)
+    if (heard === 'new' && verdict.by === ANTIBLACK) engine.restore([verdict])
+    if (heard === 'lifted' && verdict.by !== ANTIBLACK) engine.forget(verdict)
+  }
+
+  /** Entries that come while it is read are read again from the head of before. */
+  async #load(head: number): Promise<void> {
+    const { board, standing, engine, clock, logger } = this.#parts
+    const isLost = this.#position !== undefined && head < this.#position
+    if (isLost) standing.rewind()
+    let count = 0
+    for await (const page of board.active()) {
+      for (const verdict of page) standing.hear(verdict, head, clock.now())
+      engine.restore(page.filter(({ by }) => by === ANTIBLACK))
+      count += page.length
+    }
+    const missing = [...standing.missingSince(head, clock.now())]
+    for (const verdict of missing) {
+      if (isLost) this.#parts.sayAgain(verdict)
+      else standing.hear(liftOf(verdict), head, clock.now())
+    }
+    this.#reloads++
+    this.#position = head
+    logger.info({ head, count, missing: missing.length, isLost }, 'the board of verdicts was read')
+  }
+}
+
+/** It was lifted among the entries that are gone. */
+function liftOf(verdict: AbuseVerdict): AbuseVerdict {
+  return { ...verdict, id: '', tier: 0, expiresAt: verdict.at, by: '' }
+}
