@@ -79,6 +79,7 @@ export class ActivityPages {
 
   #shown(activity: ActivityDoc, now: number): Record<string, unknown> {
     const { id, title, state, opensAt, closesAt, reservation } = activity
+    const { mode, fromSeconds } = activity.challenge
     return {
       id,
       title,
@@ -86,6 +87,7 @@ export class ActivityPages {
       opensAt,
       closesAt,
       reservation: { ...reservation, count: this.#countOf(id) },
+      challenge: { mode, fromSeconds },
       skus: activity.skuIds.flatMap((skuId) => this.#shownSku(activity, skuId, now)),
     }
   }

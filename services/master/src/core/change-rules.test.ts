@@ -49,6 +49,14 @@ test('a policy patch keeps what it does not name', () => {
   expect(readSkuPatch(sku, { policy: 'none' }).ok).toBe(false)
 })
 
+test('a patch of the challenges keeps what it does not name', () => {
+  expect(readActivityPatch(activity, { challenge: { mode: 'all' } })).toMatchObject({
+    value: { challenge: { ...NO_CHALLENGE, mode: 'all' } },
+  })
+  expect(readActivityPatch(activity, { challenge: 'none' }).ok).toBe(false)
+  expect(readActivityPatch(activity, { challenge: { mode: 'some' } }).ok).toBe(false)
+})
+
 test('while a sale runs its opening, rule, price and stock stay, and its pace may change', () => {
   expect(activityChangeObstacle(activity, { ...activity, closesAt: 9 })).toBeUndefined()
   const challenge = { ...NO_CHALLENGE, mode: 'all' as const }

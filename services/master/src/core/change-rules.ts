@@ -33,18 +33,19 @@ export function readNewSku(activityId: number, input: Input): Parsed<SkuDoc> {
   return parseSkuDoc({ ...input, id: 1, activityId })
 }
 
-/** An activity with the changes in it. */
+/** An activity with the changes in it; the terms of challenges may name only what changes. */
 export function readActivityPatch(before: ActivityDoc, input: Input): Parsed<ActivityDoc> {
   const { id, state, skuIds } = before
-  return parseActivityDoc({ ...before, ...input, id, state, skuIds })
+  const { challenge } = input
+  const merged = isPart(challenge) ? { challenge: { ...before.challenge, ...challenge } } : {}
+  return parseActivityDoc({ ...before, ...input, ...merged, id, state, skuIds })
 }
 
 /** A SKU with the changes in it; a policy may name only what changes. */
 export function readSkuPatch(before: SkuDoc, input: Input): Parsed<SkuDoc> {
   const { id, activityId } = before
   const { policy } = input
-  const isPart = typeof policy === 'object' && policy !== null && !Array.isArray(policy)
-  const merged = isPart ? { policy: { ...before.policy, ...policy } } : {}
+  const merged = isPart(policy) ? { policy: { ...before.policy, ...policy } } : {}
   return parseSkuDoc({ ...before, ...input, ...merged, id, activityId })
 }
 
@@ -83,6 +84,10 @@ export function isFreeToChange(state: ActivityState): boolean {
 /** Is there a ledger that sells? */
 export function hasLiveLedger(state: ActivityState): boolean {
   return LIVE_STATES.includes(state)
+}
+
+function isPart(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function obstacle(state: ActivityState, changed: readonly string[], live: readonly string[]): string | undefined {
