@@ -1,4 +1,4 @@
-export { ABUSE_LOG_MAX, ABUSE_VERDICTS_MAX, AbuseBoard, type SaidVerdicts } from './abuse-board.ts'
+export { ABUSE_LOG_MAX, ABUSE_VERDICTS_MAX, AbuseBoard, type AbuseHead, type SaidVerdicts } from './abuse-board.ts'
 export { ANSWER_LIMITS, AnswerBox } from './answer-box.ts'
 export {
   type CatalogHead,
@@ -21,7 +21,6 @@ export {
   type Tick,
 } from './figure-reader.ts'
 export {
-  type Claimant,
   type Grant,
   GrantLog,
   type GrantOutcome,
@@ -49,6 +48,7 @@ export {
   TOKEN_GRACE_MS,
 } from './ledger.ts'
 export {
+  type Claimant,
   DRAWN_PAGE,
   type DrawnPlace,
   LINE_HEARD_MAX,

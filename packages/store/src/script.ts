@@ -24,7 +24,7 @@ export async function runScript(
   { redis }: Store,
   script: Script,
   keys: readonly string[],
-  args: readonly (string | number)[],
+  args: readonly (string | number | Buffer)[],
 ): Promise<unknown> {
   try {
     return await redis.evalsha(script.sha, script.keys, ...keys, ...args)
@@ -36,7 +36,7 @@ export async function runScript(
   })
 }
 
-const CODES = ['STALE_GUARD', 'STALE_FENCE', 'STALE_EPOCH'] as const
+const CODES = ['STALE_GUARD', 'STALE_FENCE', 'STALE_EPOCH', 'ABUSE_BOARD_FULL'] as const
 
 function wrap(error: unknown, name: string): CodedError {
   const message = error instanceof Error ? error.message : String(error)

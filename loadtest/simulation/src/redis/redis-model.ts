@@ -203,8 +203,8 @@ function scriptNameOf(text: string): string {
   return found
 }
 
-/** No simulated sale asks for reservations. */
-const LEFT_OUT = ['add-seats-1', 'adopt-seats-1', 'clear-seats-1', 'remove-seats-1']
+/** No simulated sale asks for reservations, and nobody judges its buyers. */
+const LEFT_OUT = ['add-seats-1', 'adopt-seats-1', 'clear-seats-1', 'remove-seats-1', 'say-verdicts-4']
 
 /** Every script that the store package has and the model must have: a test compares the two lists. */
 export function modelledScripts(): { modelled: string[]; existing: string[] } {
