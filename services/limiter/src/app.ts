@@ -3,10 +3,11 @@
 import type { CatalogView } from '@bigtap/catalog'
 import { parseId } from '@bigtap/domain'
 import type { Logger } from '@bigtap/kernel'
-import { ACCESS_CALL } from '@bigtap/protocol'
+import { ACCESS_CALL, ACCESS_FLAG } from '@bigtap/protocol'
 import { issueSession } from '@bigtap/token'
 import type { ActivityPages } from './activity-pages.ts'
 import type { ChallengeDesk } from './challenge-desk.ts'
+import { isHoneypot } from './core/honeypots.ts'
 import { problem, retryReply } from './core/replies.ts'
 import { jsonReply, methodReply, type Reply } from './core/reply.ts'
 import { Requester } from './core/requester.ts'
@@ -94,9 +95,11 @@ export class App {
 
   /** Who tries paths that are not ours is known by it. */
   #onUnknown(exchange: Exchange): Reply {
-    const { clock, pipeline } = this.#parts
+    const { clock, grader, pipeline } = this.#parts
     const who = pipeline.begin(exchange)
-    who.uid = pipeline.uidOf(exchange, clock.now())
+    const now = clock.now()
+    who.uid = pipeline.uidOf(exchange, now)
+    if (isHoneypot(exchange.path)) grader.strike(who, ACCESS_FLAG.honeypot, now)
     const reply = problem('not_found')
     pipeline.log(who, ACCESS_CALL.other, reply)
     return reply

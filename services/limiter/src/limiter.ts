@@ -17,6 +17,7 @@ import { type AccessLog, NO_LOG, NO_PROFILE, NO_VERDICTS, type Profile, type Ver
 import { EDGE_FAULTS, retryReply } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
 import { Sessions } from './core/session.ts'
+import { isToldToWait, StageOne } from './core/stage-one.ts'
 import { Tickets } from './core/tickets.ts'
 import { isEmpty, isMoved, verdictReply } from './core/verdicts.ts'
 import { chooseEdge } from './edge/choose.ts'
@@ -93,8 +94,10 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const { links, again } = linkToMiddle(settings, { ...parts, asks })
   const { isTrusted } = settings
   const count = counts.count
-  const { log = NO_LOG, verdicts = NO_VERDICTS, profile = NO_PROFILE } = parts
-  const grader = new Grader({ rules: { tierOf: () => 0 }, verdicts, profile })
+  const { verdicts = NO_VERDICTS, profile = NO_PROFILE } = parts
+  const rules = new StageOne({ seed: Buffer.from(random.bytes(4)).readUInt32LE() })
+  const grader = new Grader({ rules, verdicts, profile })
+  const log = watchedLog(parts.log ?? NO_LOG, rules, clock)
   const held = new HeldRequests({ log, count })
   const checks = {
     sessions: new Sessions(ring),
@@ -144,6 +147,16 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     mirror,
     figures,
   })
+}
+
+/** Stage one sees who is told to come back later. */
+function watchedLog(log: AccessLog, rules: StageOne, clock: Clock): AccessLog {
+  return {
+    note: (who, call, outcome, flags, tier) => {
+      if (isToldToWait(outcome)) rules.toldToWait(who.uid, clock.now())
+      log.note(who, call, outcome, flags, tier)
+    },
+  }
 }
 
 /** Asks go to the owners of their slots; what nobody decides about now is asked again. */

@@ -106,13 +106,21 @@ export class Pipeline {
   #replyOf(exchange: Exchange, who: Requester, ticket: string, now: number): Reply | undefined {
     const { gate, grader } = this.#parts
     const scope = readTicketScope(ticket)
-    if (scope === undefined) return problem('bad_ticket')
+    if (scope === undefined) {
+      who.uid = this.uidOf(exchange, now)
+      grader.strike(who, ACCESS_FLAG.honeypot, now)
+      return problem('bad_ticket')
+    }
     who.activityId = scope.activityId
     who.skuId = scope.skuId
     const view = gate.view(scope.activityId, scope.skuId)
     if (view !== undefined) gate.counts.asks[view.row] = (gate.counts.asks[view.row] as number) + 1
     const shut = gateReply(view, now, this.#draw, problem('bad_ticket'))
-    if (shut !== undefined || view === undefined) return shut
+    if (shut !== undefined || view === undefined) {
+      // Nobody can have a ticket before the opening: it is forged, or of an activity that was moved.
+      if (shut === view?.notStarted) grader.strike(who, ACCESS_FLAG.early, now)
+      return shut
+    }
     who.uid = this.uidOf(exchange, now)
     if (who.uid === 0) return problem('no_session')
     grader.grade(who, now)
@@ -131,7 +139,7 @@ export class Pipeline {
   #ticketReply(ticket: string, who: Requester, now: number, view: SkuView): Reply | undefined {
     const outcome = this.#parts.tickets.verify(ticket, who.uid, now, view.activity.opensAt)
     if (outcome === 'ok') return undefined
-    who.flags |= TICKET_FLAGS[outcome]
+    this.#parts.grader.strike(who, TICKET_FLAGS[outcome], now)
     return outcome === 'early' ? view.notStarted : problem('bad_ticket')
   }
 

@@ -12,6 +12,7 @@ export const RANKS = 96
 /** The rules of this process, counted over the last moments. */
 export interface Rules {
   tierOf(who: Requester, now: number): Tier
+  strike(who: Requester, flags: number, now: number): void
 }
 
 /** Grades requests. */
@@ -34,6 +35,11 @@ export class Grader {
     const tier = Math.max(ruled, said, known) as Tier
     who.tier = tier
     return tier
+  }
+
+  /** Something odd was seen of the request, bits of ACCESS_FLAG. */
+  strike(who: Requester, flags: number, now: number): void {
+    this.#rules.strike(who, flags, now)
   }
 
   /** Is there an enforced verdict that shuts this buyer out? Rules and profile never do. */

@@ -1,6 +1,6 @@
 /** Who stands behind the request in hand, and what became of it in the words of the request log. */
 
-import { hashText } from '@bigtap/kernel'
+import { hashText, hashUid } from '@bigtap/kernel'
 import { ACCESS_OUTCOME, type AccessOutcome } from '@bigtap/protocol'
 import { subnetOf } from './address.ts'
 import type { Outcome, Reply } from './reply.ts'
@@ -22,8 +22,12 @@ export class Requester {
   address = ''
   /** The /24 or /64 of the address. */
   subnet = ''
+  /** Hashes of both, 32 bits with a sign: made once for the requests of one connection. */
+  addressHash = 0
+  subnetHash = 0
   /** 53 bits of the device that the client names, 0 for none. A client can name what it likes: it only ever adds suspicion. */
   device = 0
+  deviceHash = 0
   /** What was odd, bits of ACCESS_FLAG. */
   flags = 0
   /** 0 best … 5 worst, once it was graded. */
@@ -37,9 +41,12 @@ export class Requester {
     this.flags = 0
     this.tier = 0
     this.device = deviceOf(device)
+    this.deviceHash = hashUid(this.device) | 0
     if (address !== this.address) {
       this.address = address
       this.subnet = subnetOf(address)
+      this.addressHash = hashText(address) | 0
+      this.subnetHash = hashText(this.subnet) | 0
     }
     return this
   }
@@ -51,7 +58,10 @@ export class Requester {
     this.skuId = other.skuId
     this.address = other.address
     this.subnet = other.subnet
+    this.addressHash = other.addressHash
+    this.subnetHash = other.subnetHash
     this.device = other.device
+    this.deviceHash = other.deviceHash
     this.flags = other.flags
     this.tier = other.tier
     return this
