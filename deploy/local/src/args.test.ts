@@ -34,6 +34,25 @@ describe('npm start arguments', () => {
     ])
   })
 
+  test('the crowd and the way of admission are chosen from what there is', () => {
+    const parsed = parseArgs(['--profile', 'mixed', '--admission=draw', '--challenge', 'all', '--labels', 'l.jsonl'])
+
+    expect(parsed.ok && parsed.options).toMatchObject({
+      ...{ profile: 'mixed', admission: 'draw', challenge: 'all', labels: 'l.jsonl', record: undefined },
+    })
+    expect(parseArgs([])).toMatchObject({ options: { profile: undefined, admission: 'direct', challenge: 'off' } })
+  })
+
+  test('a crowd that nobody knows is refused with the ones there are', () => {
+    const parsed = parseArgs(['--profile', 'zombie', '--admission', '--kill', 'antiblack@5'])
+
+    expect(parsed.ok ? [] : parsed.errors).toEqual([
+      expect.stringContaining('one of mixed, normal, refresher'),
+      '--admission needs one of direct, queue, draw, not --kill',
+      'unknown flag antiblack@5; --help lists them',
+    ])
+  })
+
   test('--exit and --idle exclude each other', () => {
     expect(parseArgs(['--exit', '--idle']).ok).toBe(false)
   })

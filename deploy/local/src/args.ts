@@ -1,5 +1,7 @@
 /** The command line of `npm start`, read once into a frozen object. */
 
+import { PROFILES, type Profile } from '@bigtap/crowd/profiles'
+
 /** What the operator asked for. Units are in the names; ratios are 0..1. */
 export interface StartOptions {
   readonly exit: boolean
@@ -7,6 +9,13 @@ export interface StartOptions {
   readonly kafka: boolean
   readonly help: boolean
   readonly report: string | undefined
+  /** Files for the crowd's labels and antiblack's copy of the request log. */
+  readonly labels: string | undefined
+  readonly record: string | undefined
+  /** Without one: people and simple scripts from one address, and no access limits. */
+  readonly profile: Profile | 'mixed' | undefined
+  readonly admission: 'direct' | 'queue' | 'draw'
+  readonly challenge: 'off' | 'suspicious' | 'all'
   readonly buyers: number
   readonly bots: number
   readonly stock: number
@@ -36,6 +45,12 @@ export const USAGE = `npm start -- [flags]
   --report FILE     write the report of the sale as JSON
   --buyers N        how many come to buy, bots among them (default 2000)
   --bots R          which share of them is scripted, 0..1 (default 0.3)
+  --profile NAME    a crowd from many addresses: mixed, or one of normal, refresher, shared, script, farm, sharer,
+                    guesser, slow (that one alone on its side, abusive or not)
+  --labels FILE     write who abuses the sale, one JSON line a buyer
+  --record FILE     copy antiblack's request log, for training
+  --admission HOW   direct, queue or draw (default direct)
+  --challenge WHOM  off, suspicious or all (default off)
   --stock N         units on sale, over all products together (default 200)
   --skus N          products (default 2)
   --seed N          the crowd's seed (default 1)
@@ -46,7 +61,7 @@ export const USAGE = `npm start -- [flags]
   --masters N       masters, one leads and the others stand by (default 2)
   --routers N       routers of commands (default 2)
   --kill ROLE@S     kill -9 a process S seconds after the opening (limiter, middle, counter, cart, order, master,
-                    router, dcacenter, redis, postgres); may be repeated
+                    router, dcacenter, antiblack, redis, postgres); may be repeated
   --help            this text`
 
 const NUMBERS = {
@@ -62,8 +77,15 @@ const NUMBERS = {
   routers: { initial: 2, min: 1, max: 5, whole: true },
 } as const
 const SWITCHES = ['exit', 'idle', 'kafka', 'help'] as const
+const FILES = ['report', 'labels', 'record'] as const
+const CHOICES = {
+  profile: ['mixed', ...PROFILES],
+  admission: ['direct', 'queue', 'draw'],
+  challenge: ['off', 'suspicious', 'all'],
+} as const
 const ROLES = [
-  ...['limiter', 'middle', 'counter', 'cart', 'order', 'master', 'router', 'dcacenter', 'redis', 'postgres'],
+  ...['limiter', 'middle', 'counter', 'cart', 'order', 'master', 'router', 'dcacenter', 'antiblack', 'redis'],
+  'postgres',
 ]
 
 /** Reads the arguments after `npm start --`; reports all errors together. */
@@ -72,12 +94,13 @@ export function parseArgs(args: readonly string[]): ParsedArgs {
   const numbers = new Map<string, number>(Object.entries(NUMBERS).map(([name, spec]) => [name, spec.initial]))
   const switches = new Set<string>()
   const kills: KillOrder[] = []
-  let report: string | undefined
+  const texts = new Map<string, string>()
   const queue = [...args]
   for (let argument = queue.shift(); argument !== undefined; argument = queue.shift()) {
     const [flag, inline] = splitFlag(argument)
-    if ((SWITCHES as readonly string[]).includes(flag)) switches.add(flag)
-    else if (flag === 'report') report = inline ?? queue.shift() ?? fault(errors, '--report needs a file name')
+    if (isOneOf(SWITCHES, flag)) switches.add(flag)
+    else if (isOneOf(FILES, flag)) readFile(flag, inline ?? queue.shift(), texts, errors)
+    else if (flag in CHOICES) readChoice(flag as keyof typeof CHOICES, inline ?? queue.shift(), texts, errors)
     else if (flag === 'kill') readKill(inline ?? queue.shift() ?? '', kills, errors)
     else if (flag in NUMBERS) readNumber(flag as keyof typeof NUMBERS, inline ?? queue.shift(), numbers, errors)
     else errors.push(`unknown flag ${argument}; --help lists them`)
@@ -90,7 +113,12 @@ export function parseArgs(args: readonly string[]): ParsedArgs {
     idle: switches.has('idle'),
     kafka: switches.has('kafka'),
     help: switches.has('help'),
-    report,
+    report: texts.get('report'),
+    labels: texts.get('labels'),
+    record: texts.get('record'),
+    profile: choiceOf('profile', texts),
+    admission: choiceOf('admission', texts) ?? 'direct',
+    challenge: choiceOf('challenge', texts) ?? 'off',
     buyers: of('buyers'),
     bots: of('bots'),
     stock: of('stock'),
@@ -133,7 +161,26 @@ function readKill(text: string, kills: KillOrder[], errors: string[]): void {
   else errors.push(`--kill needs ROLE@SECOND with one of ${ROLES.join(', ')}, not ${text || 'nothing'}`)
 }
 
-function fault(errors: string[], message: string): undefined {
-  errors.push(message)
-  return undefined
+function readFile(flag: string, text: string | undefined, into: Map<string, string>, errors: string[]): void {
+  if (text === undefined || text === '') errors.push(`--${flag} needs a file name`)
+  else into.set(flag, text)
+}
+
+type Choices = typeof CHOICES
+
+function readChoice(flag: keyof Choices, text: string | undefined, into: Map<string, string>, errors: string[]): void {
+  if (text !== undefined && isOneOf(CHOICES[flag], text)) into.set(flag, text)
+  else errors.push(`--${flag} needs one of ${CHOICES[flag].join(', ')}, not ${text ?? 'nothing'}`)
+}
+
+function choiceOf<K extends keyof Choices>(
+  flag: K,
+  texts: ReadonlyMap<string, string>,
+): Choices[K][number] | undefined {
+  const all: readonly Choices[K][number][] = CHOICES[flag]
+  return all.find((choice) => choice === texts.get(flag))
+}
+
+function isOneOf<T extends string>(all: readonly T[], text: string): text is T {
+  return (all as readonly string[]).includes(text)
 }

@@ -1,6 +1,10 @@
 /** `npm start`: the whole platform on one machine, a sale on it, and an orderly stop. */
 
 import { writeFileSync } from 'node:fs'
+import { labelLines } from '@bigtap/crowd/labels'
+import { planCrowd } from '@bigtap/crowd/plan'
+import { sourcesObstacle } from '@bigtap/crowd/sources'
+import { SeededRandom } from '@bigtap/testkit'
 import { parseArgs, type StartOptions, USAGE } from './args.ts'
 import { type Platform, startPlatform } from './platform.ts'
 import { createDisplay, type Display } from './progress.ts'
@@ -28,6 +32,9 @@ process.exitCode = await main(parsed.options, display).catch(async (error: unkno
 
 async function main(options: StartOptions, { step }: Display): Promise<number> {
   const startedAt = performance.now()
+  const obstacle = options.profile === undefined ? undefined : await sourcesObstacle()
+  if (obstacle !== undefined) throw new Error(obstacle)
+  if (options.labels !== undefined) writeLabels(options.labels, options)
   step('bigtap: starting redis, postgres and the services')
   platform = await startPlatform(options, step)
   step(`ready to sell after ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
@@ -45,6 +52,12 @@ async function main(options: StartOptions, { step }: Display): Promise<number> {
   }
   step(welcome(platform))
   return new Promise(() => setInterval(() => undefined, 60_000)) // stays up until a signal comes
+}
+
+/** The crowd is the same for the same seed, so that its labels can be told before it comes. */
+function writeLabels(file: string, options: StartOptions): void {
+  const random = new SeededRandom(options.seed)
+  writeFileSync(file, labelLines(planCrowd(options, () => random.next())))
 }
 
 /** Stops in order, once; a second call kills at once. */

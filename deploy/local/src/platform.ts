@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startKafka, startPostgres, startRedis } from '@bigtap/engines'
 import type { StartOptions } from './args.ts'
@@ -66,7 +66,7 @@ export async function startPlatform(options: StartOptions, say: (text: string) =
       postgres: engines.get('postgres')?.url ?? '',
       kafka: engines.get('kafka')?.url,
     }
-    for (const group of processesOf(ports, urls, secrets)) await supervisor.startGroup(group)
+    for (const group of processesOf(ports, urls, secrets, settingsOf(options))) await supervisor.startGroup(group)
   } catch (error) {
     await stop()
     throw error
@@ -89,6 +89,10 @@ export async function startPlatform(options: StartOptions, say: (text: string) =
     stop,
     killAll,
   }
+}
+
+function settingsOf({ record }: StartOptions): Record<string, string> {
+  return record === undefined ? {} : { BIGTAP_ANTIBLACK_RECORD: resolve(record) }
 }
 
 function engineStarters(ports: Ports, runDir: string, kafka: boolean): Map<string, () => Promise<Engine>> {

@@ -37,9 +37,9 @@ export function createDisplay(screen: Screen): Display {
 
 /** One line: the time since the opening, the asks and how they were answered, the orders and the payments. */
 export function progressLine(crowd: CrowdProgress, secondsOpen: number): string {
-  const { granted, queued, soldOut, refused, rateLimited, overloaded, error } = crowd.answers
+  const { granted, queued, soldOut, refused, rateLimited, blocked, overloaded, error } = crowd.answers
   const clock = `${secondsOpen < 0 ? '-' : '+'}${Math.abs(secondsOpen).toFixed(0).padStart(2, '0')}s`
   const asks = `asks ${crowd.asks}: granted ${granted}, queued ${queued}, sold out ${soldOut}, refused ${refused}`
-  const shed = `limited ${rateLimited}, overloaded ${overloaded}, errors ${error}`
+  const shed = `limited ${rateLimited}, blocked ${blocked}, overloaded ${overloaded}, errors ${error}`
   return `  ${clock}  ${asks}, ${shed} | orders ${crowd.orders}, paid ${crowd.paid} | done ${crowd.finished}/${crowd.buyers}`
 }

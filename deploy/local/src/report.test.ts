@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { parseArgs } from './args.ts'
 import { composeReport, type SaleFacts } from './report.ts'
-import { shareOf } from './sale.ts'
 
 const sku = {
   activityId: 1,
@@ -22,7 +21,13 @@ const sku = {
   refunds: 0,
   violations: [],
 }
-const order = (n: number) => ({ orderId: `o${n}`, uid: n, skuId: 1, kind: 'normal' as const })
+const order = (n: number) => ({
+  orderId: `o${n}`,
+  uid: n,
+  skuId: 1,
+  kind: 'normal' as const,
+  profile: 'normal' as const,
+})
 
 function facts(change: Partial<SaleFacts> = {}, skuChange: Partial<typeof sku> = {}): SaleFacts {
   const parsed = parseArgs(['--stock', '3', '--skus', '1'])
@@ -43,6 +48,10 @@ function facts(change: Partial<SaleFacts> = {}, skuChange: Partial<typeof sku> =
       bots: 0,
       normalServedRatio: 1,
       abusiveAdmittedRatio: 0,
+      abusiveAdmittedByProfile: {},
+      wronglyBlocked: 0,
+      profiles: {},
+      slowSenders: { held: 0, cutOff: 0, skipped: 0 },
       complaints: [],
       complaintCount: 0,
     },
@@ -82,8 +91,18 @@ describe('report of a sale', () => {
     expect(report.violations.length).toBeGreaterThan(0)
   })
 
-  test('stock is spread over the products without losing a unit', () => {
-    expect([0, 1, 2].map((index) => shareOf(500, 3, index))).toEqual([167, 167, 166])
-    expect([0, 1, 2].map((index) => shareOf(1, 3, index))).toEqual([1, 0, 0])
+  test('tells what became of each profile, and how much of the abuse was admitted', () => {
+    const { crowd } = facts()
+    const script = { asks: 40, admitted: 2 } as (typeof crowd)['profiles']['script'] & object
+    const report = composeReport(
+      facts({
+        crowd: { ...crowd, abusiveAdmittedByProfile: { script: 0.05 }, profiles: { script }, wronglyBlocked: 1 },
+      }),
+    )
+
+    expect(report).toMatchObject({
+      ...{ abusiveAdmittedRatio: 0, abusiveAdmittedByProfile: { script: 0.05 }, wronglyBlocked: 1 },
+      profiles: { script: { asks: 40, admitted: 2 } },
+    })
   })
 })

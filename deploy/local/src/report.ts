@@ -22,6 +22,7 @@ export interface SaleFacts {
 export interface SaleReport {
   readonly ok: boolean
   readonly seed: number
+  readonly profile: string
   readonly activityId: number
   readonly buyers: number
   readonly bots: number
@@ -49,6 +50,11 @@ export interface SaleReport {
   readonly answers: CrowdResult['answers']
   readonly normalServedRatio: number
   readonly abusiveAdmittedRatio: number
+  /** Beside the ratio of all abuse, that of each abusive profile. */
+  readonly abusiveAdmittedByProfile: CrowdResult['abusiveAdmittedByProfile']
+  readonly wronglyBlocked: number
+  readonly profiles: CrowdResult['profiles']
+  readonly slowSenders: CrowdResult['slowSenders']
   readonly machine: string
 }
 
@@ -73,6 +79,7 @@ export function composeReport(facts: SaleFacts): SaleReport {
   return {
     ok: violations.length === 0,
     seed: options.seed,
+    profile: options.profile ?? 'plain',
     activityId: facts.activityId,
     buyers: options.buyers,
     bots: crowd.bots,
@@ -89,6 +96,10 @@ export function composeReport(facts: SaleFacts): SaleReport {
     answers: crowd.answers,
     normalServedRatio: crowd.normalServedRatio,
     abusiveAdmittedRatio: crowd.abusiveAdmittedRatio,
+    abusiveAdmittedByProfile: crowd.abusiveAdmittedByProfile,
+    wronglyBlocked: crowd.wronglyBlocked,
+    profiles: crowd.profiles,
+    slowSenders: crowd.slowSenders,
     machine: facts.machine,
   }
 }

@@ -13,6 +13,7 @@ import type { Platform } from './platform.ts'
 import { startProbe } from './probe.ts'
 import type { Display } from './progress.ts'
 import { composeReport, type SaleReport } from './report.ts'
+import { activityTerms, skuTerms } from './terms.ts'
 import { OPS_OFFSET } from './topology.ts'
 
 const OPENS_IN_MS = 4_000
@@ -20,11 +21,6 @@ const SALE_MS_MAX = 180_000
 const SETTLE_MS_MAX = 40_000
 const SETTLE_EVERY_MS = 250
 const SIGN_IN_MS_MAX = 180_000
-/** A larger crowd on the same cores takes longer at the till. */
-const holdSecondsFor = (buyers: number) => 8 + Math.ceil(buyers / 2_000)
-const tokenSecondsFor = (buyers: number) => 6 + Math.ceil(buyers / 2_500)
-/** The demo sells a small stock in about four seconds, so that a person can watch it; two cores take some 80 orders a second. */
-const sellOutSecondsFor = (stock: number) => Math.max(4, stock / 80)
 const root = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))))
 
 /** Runs the sale and returns its report; rejects when it could not be run at all. */
@@ -33,7 +29,9 @@ export async function runSale(platform: Platform, options: StartOptions, display
   await admin.login('operator', platform.secrets.operatorPassword)
   const crowd = startCrowd()
   try {
-    display.step(`crowd: ${options.buyers} buyers sign in`)
+    display.step(
+      `crowd: ${options.buyers} buyers sign in${options.profile === undefined ? '' : `, ${options.profile}`}`,
+    )
     const origin = `http://127.0.0.1:${platform.ports.origin}`
     const limiters = platform.ports.limiters.map((port) => `http://127.0.0.1:${port}`)
     crowd.tell({ type: 'sign-in', origin, limiters, settings: options })
@@ -76,36 +74,15 @@ interface DefinedSale {
 async function defineSale(admin: AdminClient, options: StartOptions): Promise<DefinedSale> {
   const opensAt = Date.now() + OPENS_IN_MS
   const closesAt = opensAt + SALE_MS_MAX * 5
-  const { id: activityId } = await admin.call<{ id: number }>('POST', 'activities', {
-    title: 'Flash sale',
-    opensAt,
-    closesAt,
-    rule: 'once-per-product',
-  })
+  const terms = activityTerms(options, opensAt, closesAt)
+  const { id: activityId } = await admin.call<{ id: number }>('POST', 'activities', terms)
   const skuIds: number[] = []
   for (let index = 0; index < options.skus; index++) {
-    const stock = shareOf(options.stock, options.skus, index)
-    const { id } = await admin.call<{ id: number }>('POST', `activities/${activityId}/skus`, {
-      title: `Product ${index + 1}`,
-      priceCents: 199_900,
-      currency: 'CNY',
-      stock,
-      limitPerBuyer: 1,
-      policy: {
-        pacePerSecond: Math.max(5, Math.ceil(stock / sellOutSecondsFor(options.stock))),
-        holdSeconds: holdSecondsFor(options.buyers),
-        tokenSeconds: tokenSecondsFor(options.buyers),
-      },
-    })
-    skuIds.push(id)
+    const product = skuTerms(options, index)
+    skuIds.push((await admin.call<{ id: number }>('POST', `activities/${activityId}/skus`, product)).id)
   }
   await admin.call('POST', `activities/${activityId}/actions/schedule`)
   return { activityId, skuIds, opensAt, endsAt: opensAt + SALE_MS_MAX }
-}
-
-/** Spreads the units over the products as evenly as whole numbers allow. */
-export function shareOf(stock: number, skus: number, index: number): number {
-  return Math.floor(stock / skus) + (index < stock % skus ? 1 : 0)
 }
 
 async function untilSettled(admin: AdminClient, activityId: number): Promise<Invariants> {

@@ -21,6 +21,7 @@ describe('local platform', () => {
       dcacenter: 8100,
       middles: [8300, 8301, 8302],
       counter: 8400,
+      antiblack: 8600,
     })
     expect(portsOf(optionsOf('--port-base', '20000'))).toMatchObject({ origin: 20000, counter: 20400 })
   })
@@ -28,7 +29,7 @@ describe('local platform', () => {
   test('no port is claimed twice, at the most processes too', () => {
     const ports = portsOf(optionsOf('--limiters', '10', '--middles', '16', '--masters', '5', '--routers', '5'))
     const claims = portClaims(ports, true)
-    expect(claims.size).toBe(2 * (10 + 16 + 5 + 5 + 5) + 10 + 3)
+    expect(claims.size).toBe(2 * (10 + 16 + 5 + 5 + 6) + 10 + 3)
   })
 
   test('processes start from the inside out, each with its own id and ports', () => {
@@ -37,7 +38,7 @@ describe('local platform', () => {
     const names = groups.map((group) => group.map(({ name }) => name))
     expect(names).toEqual([
       ['master-1', 'master-2', 'router-1', 'router-2', 'dcacenter'],
-      ['counter', 'order'],
+      ['counter', 'order', 'antiblack'],
       ['middle-1', 'middle-2', 'middle-3'],
       ['cart', 'front'],
       ['limiter-1', 'limiter-2'],

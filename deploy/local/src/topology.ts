@@ -25,6 +25,7 @@ export interface Ports {
   readonly dcacenter: number
   readonly middles: readonly number[]
   readonly counter: number
+  readonly antiblack: number
   readonly redis: number
   readonly postgres: number
   readonly kafka: number
@@ -80,6 +81,7 @@ export function portsOf({ portBase, limiters, middles, masters, routers }: Start
     routers: series(portBase + 200, routers),
     middles: series(portBase + 300, middles),
     counter: portBase + 400,
+    antiblack: portBase + 600,
     redis: portBase + 379,
     postgres: portBase + 432,
     kafka: portBase + 492,
@@ -101,15 +103,24 @@ export function portClaims(ports: Ports, kafka: boolean): Map<number, string> {
   for (const [index, port] of ports.limiterLinks.entries()) claim(port, `limiter-${index + 1} links`)
   withOps(ports.dcacenter, 'dcacenter')
   withOps(ports.counter, 'counter')
+  withOps(ports.antiblack, 'antiblack')
   claim(ports.redis, 'redis')
   claim(ports.postgres, 'postgres')
   if (kafka) claim(ports.kafka, 'kafka')
   return claims
 }
 
-/** The processes in the order of their start: from the inside out; they stop in the reverse order. */
-export function processesOf(ports: Ports, urls: EngineUrls, secrets: RunSecrets): ProcessSpec[][] {
-  const base = baseEnv(ports, urls, secrets)
+/**
+ * The processes in the order of their start: from the inside out; they stop in the reverse order. `more` are settings
+ * of this run for all of them.
+ */
+export function processesOf(
+  ports: Ports,
+  urls: EngineUrls,
+  secrets: RunSecrets,
+  more: Readonly<Record<string, string>> = {},
+): ProcessSpec[][] {
+  const base = { ...baseEnv(ports, urls, secrets), ...more }
   const spec = (name: string, role: string, port: number, env: Record<string, string> = {}): ProcessSpec => ({
     name,
     role,
@@ -131,7 +142,11 @@ export function processesOf(ports: Ports, urls: EngineUrls, secrets: RunSecrets)
       ...many('mdw-router', ports.routers, 'router'),
       spec('dcacenter', 'dcacenter', ports.dcacenter),
     ],
-    [spec('counter', 'counter', ports.counter), spec('order', 'order', ports.order)],
+    [
+      spec('counter', 'counter', ports.counter),
+      spec('order', 'order', ports.order),
+      spec('antiblack', 'antiblack', ports.antiblack),
+    ],
     many('middle', ports.middles),
     [spec('cart', 'cart', ports.cart), { ...front, entry: 'deploy/local/dist/front.js' }],
     [...ports.limiters.entries()].map(([index, port]) =>

@@ -1,6 +1,8 @@
 /** The crowd's HTTP client: keep-alive connections, a deadline on every call. */
 
 import { Pool } from 'undici'
+import { Connections, type Speaker } from './connections.ts'
+import type { Device } from './devices.ts'
 
 /** An answer; `body` is the parsed JSON, or undefined where it was none. Status 0: no answer came. */
 export interface Answer {
@@ -20,12 +22,19 @@ export interface ClientSettings {
   readonly answerMsMax: number
 }
 
-/** One call. */
+/** From where a call comes, and with which device. */
+export interface From extends Speaker {
+  readonly device: Device
+}
+
+/** One call; only calls to the limiters come `from` an address. */
 export interface Call {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly session?: string | undefined
   readonly body?: unknown
+  readonly from?: From | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 /** Speaks to one origin. */
@@ -36,6 +45,8 @@ export interface Client {
 
 const CART = '/v1/cart'
 const HOT = /^\/v1\/(buy|activities)\//
+/** What cart and order answer; everything else is the limiter's, paths that nobody knows among it. */
+const MONEY = /^\/v1\/(cart|orders|payments|sandbox)/
 
 /** Makes a client; nothing connects before the first call. A call never rejects: a lost one has status 0. */
 export function createClient(settings: ClientSettings): Client {
@@ -53,29 +64,43 @@ export function createClient(settings: ClientSettings): Client {
   // Who puts a token into the cart does not stand behind those who look whether their payment has arrived.
   const till = poolOf(origin, moneyConnectionsMax)
   const rest = poolOf(origin, moneyConnectionsMax)
+  const connections = new Connections({ limiters, connectionsMax, answerMsMax })
   let turn = 0
   const poolFor = (path: string) =>
     (HOT.test(path) ? hot[turn++ % hot.length] : undefined) ?? (path === CART ? till : rest)
-  const call = async ({ method, path, session, body }: Call): Promise<Answer> => {
+  const call = async (what: Call): Promise<Answer> => {
     const startedAt = performance.now()
-    const headers: Record<string, string> = {}
-    if (session !== undefined) headers.authorization = `Bearer ${session}`
-    if (body !== undefined) headers['content-type'] = 'application/json'
+    const { method, path, body } = what
+    const from = what.from !== undefined && !MONEY.test(path) ? what.from : undefined
+    const pool = from === undefined ? poolFor(path) : connections.of(from)
     try {
       const text = body === undefined ? null : JSON.stringify(body)
-      const answer = await poolFor(path).request({ path, method, headers, body: text })
+      const answer = await pool.request({ path, method, headers: headersOf(what), body: text })
       const received = await answer.body.text()
       return { status: answer.statusCode, body: parse(received), latencyMs: performance.now() - startedAt }
     } catch {
+      if (from !== undefined) connections.lost(from.address, pool)
       return { status: 0, body: undefined, latencyMs: performance.now() - startedAt }
     }
   }
   return {
     call,
     close: async () => {
-      await Promise.all([till, rest, ...hot].map((pool) => pool.destroy()))
+      await Promise.all([connections.close(), ...[till, rest, ...hot].map((pool) => pool.destroy())])
     },
   }
+}
+
+function headersOf({ session, body, from, headers }: Call): Record<string, string> {
+  const all: Record<string, string> = { ...headers }
+  if (session !== undefined) all.authorization = `Bearer ${session}`
+  if (body !== undefined) all['content-type'] = 'application/json'
+  if (from !== undefined) {
+    all['user-agent'] = from.device.userAgent
+    if (from.device.id !== '') all['x-device'] = from.device.id
+    if (from.device.acceptLanguage !== '') all['accept-language'] = from.device.acceptLanguage
+  }
+  return all
 }
 
 function parse(text: string): Record<string, unknown> | undefined {

@@ -5,11 +5,18 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SeededRandom } from '@bigtap/testkit'
-import { runBuyer, type Sale } from './buyer.ts'
+import type { Sale } from './asking.ts'
+import { runBuyer } from './buyer.ts'
+import type { BuyerPlan } from './buyer-plan.ts'
+import { Solver } from './challenge.ts'
 import { type Client, createClient } from './client.ts'
 import type { CrowdOrder, CrowdReport, CrowdResult } from './messages.ts'
-import { type BuyerPlan, planCrowd } from './plan.ts'
+import { planCrowd } from './plan.ts'
+import { ABUSIVE_PROFILES } from './profiles.ts'
+import { SlowSenders } from './slow-senders.ts'
+import { SOURCE_CONNECTIONS_MAX } from './sources.ts'
 import { CrowdStats } from './stats.ts'
+import { Visit } from './visit.ts'
 
 const CONNECTIONS_MAX = 384
 const MONEY_CONNECTIONS_MAX = 128
@@ -17,11 +24,16 @@ const ANSWER_MS_MAX = 15_000
 const SIGN_IN_PARALLEL = 64
 const SIGN_IN_TRIES_MAX = 5
 const PROGRESS_EVERY_MS = 1_000
+const SLOW_SOCKETS_MAX = 256
+const SLOW_HOLD_MS = 15_000
 
 interface Crowd {
   readonly client: Client
   readonly plans: readonly BuyerPlan[]
-  readonly sessions: Map<number, string>
+  /** By seat: an account that several use has several sessions. */
+  readonly sessions: Map<BuyerPlan, string>
+  readonly slowSenders: SlowSenders
+  readonly draw: () => number
 }
 
 let crowd: Crowd | undefined
@@ -36,26 +48,34 @@ async function signIn(order: Extract<CrowdOrder, { type: 'sign-in' }>): Promise<
   const client = createClient({
     origin: order.origin,
     limiters: order.limiters,
-    connectionsMax: CONNECTIONS_MAX,
+    connectionsMax: order.settings.profile === undefined ? CONNECTIONS_MAX : SOURCE_CONNECTIONS_MAX,
     moneyConnectionsMax: MONEY_CONNECTIONS_MAX,
     answerMsMax: ANSWER_MS_MAX,
   })
-  const sessions = new Map<number, string>()
-  crowd = { client, plans, sessions }
+  const slowSenders = new SlowSenders({
+    host: '127.0.0.1',
+    ports: order.limiters.map((url) => Number(new URL(url).port)),
+    socketsMax: SLOW_SOCKETS_MAX,
+    holdMs: SLOW_HOLD_MS,
+  })
+  const sessions = new Map<BuyerPlan, string>()
+  crowd = { client, plans, sessions, slowSenders, draw: () => random.next() }
   const queue = plans.values()
   const worker = async () => {
-    for (const { uid } of queue) {
-      const session = await openSession(client, uid)
-      if (session !== undefined) sessions.set(uid, session)
+    for (const plan of queue) {
+      const session = await openSession(client, plan)
+      if (session !== undefined) sessions.set(plan, session)
     }
   }
   await Promise.all(Array.from({ length: SIGN_IN_PARALLEL }, worker))
   tell({ type: 'signed-in', sessions: sessions.size })
 }
 
-async function openSession(client: Client, uid: number): Promise<string | undefined> {
+async function openSession(client: Client, plan: BuyerPlan): Promise<string | undefined> {
+  const visit = new Visit(plan, '')
   for (let tries = 0; tries < SIGN_IN_TRIES_MAX; tries++) {
-    const answer = await client.call({ method: 'POST', path: '/v1/session', body: { uid } })
+    const call = { method: 'POST', path: '/v1/session', body: { uid: plan.uid } } as const
+    const answer = await client.call({ ...call, from: visit.nextFrom() })
     if (answer.status === 200 && typeof answer.body?.session === 'string') return answer.body.session
     await sleep(100 * 2 ** tries)
   }
@@ -64,12 +84,15 @@ async function openSession(client: Client, uid: number): Promise<string | undefi
 
 async function runSale(order: Extract<CrowdOrder, { type: 'sale' }>): Promise<void> {
   if (!crowd) throw new Error('the sale was ordered before the sign-in')
-  const { client, plans, sessions } = crowd
+  const { client, plans, sessions, slowSenders, draw } = crowd
   const stats = new CrowdStats()
   const sale: Sale = {
     ...order,
     client,
     stats,
+    slowSenders,
+    draw,
+    solver: new Solver(),
     now: Date.now,
     sleep: async (ms) => {
       await sleep(ms)
@@ -78,14 +101,15 @@ async function runSale(order: Extract<CrowdOrder, { type: 'sale' }>): Promise<vo
   const progress = setInterval(() => tell({ type: 'progress', ...summary(stats, plans.length) }), PROGRESS_EVERY_MS)
   await Promise.all(
     plans.map(async (plan) => {
-      const session = sessions.get(plan.uid)
+      const session = sessions.get(plan)
       const waitMs = order.opensAt + plan.arriveMs - Date.now()
       if (waitMs > 0) await sleep(waitMs)
       if (session !== undefined) await runBuyer(plan, session, sale)
     }),
   )
   clearInterval(progress)
-  tell({ type: 'result', result: resultOf(stats, plans) })
+  tell({ type: 'result', result: resultOf(stats, plans, slowSenders) })
+  slowSenders.close()
   await client.close()
 }
 
@@ -94,8 +118,10 @@ function summary(stats: CrowdStats, buyers: number) {
   return { asks, answers: { ...answers }, finished, buyers, orders: stats.orders.size, paid }
 }
 
-function resultOf(stats: CrowdStats, plans: readonly BuyerPlan[]): CrowdResult {
-  const normal = plans.filter((plan) => plan.kind === 'normal').length
+function resultOf(stats: CrowdStats, plans: readonly BuyerPlan[], slowSenders: SlowSenders): CrowdResult {
+  const { held, cutOff, skipped } = slowSenders
+  const profiles = stats.profiles()
+  const came = ABUSIVE_PROFILES.filter((name) => name in profiles)
   return {
     asks: stats.asks,
     asksPerSecond: Math.round((stats.asks * 1000) / Math.max(1, stats.lastAskAt - stats.firstAskAt)),
@@ -106,9 +132,13 @@ function resultOf(stats: CrowdStats, plans: readonly BuyerPlan[]): CrowdResult {
     cancelled: stats.cancelled,
     tokensLeft: stats.tokensLeft,
     gaveUp: stats.gaveUp,
-    bots: plans.length - normal,
-    normalServedRatio: normal === 0 ? 1 : stats.normalServed / normal,
-    abusiveAdmittedRatio: stats.botAsks === 0 ? 0 : stats.botGranted / stats.botAsks,
+    bots: plans.filter((plan) => plan.kind === 'bot').length,
+    normalServedRatio: stats.normalServedRatio(),
+    abusiveAdmittedRatio: stats.abusiveAdmittedRatio(),
+    abusiveAdmittedByProfile: Object.fromEntries(came.map((name) => [name, stats.abusiveAdmittedRatio([name])])),
+    wronglyBlocked: stats.wronglyBlocked(),
+    profiles,
+    slowSenders: { held, cutOff, skipped },
     complaints: stats.complaints,
     complaintCount: stats.complaintCount,
   }

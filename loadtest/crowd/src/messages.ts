@@ -1,7 +1,10 @@
 /** What the crowd's process and its parent say to each other over IPC. */
 
-import type { CrowdSettings } from './plan.ts'
-import type { AnswerClass, Complaint, PromisedOrder } from './stats.ts'
+import type { AnswerClass } from './answer-class.ts'
+import type { CrowdSettings } from './buyer-plan.ts'
+import type { ProfileFigures } from './profile-figures.ts'
+import type { Profile } from './profiles.ts'
+import type { Complaint, PromisedOrder } from './stats.ts'
 
 /** From the parent. */
 export type CrowdOrder =
@@ -37,7 +40,12 @@ export interface CrowdResult {
   readonly gaveUp: number
   readonly bots: number
   readonly normalServedRatio: number
+  /** Granted abusive asks of all abusive ones, and the same for each abusive profile that came. */
   readonly abusiveAdmittedRatio: number
+  readonly abusiveAdmittedByProfile: Readonly<Partial<Record<Profile, number>>>
+  readonly wronglyBlocked: number
+  readonly profiles: Readonly<Partial<Record<Profile, ProfileFigures>>>
+  readonly slowSenders: { readonly held: number; readonly cutOff: number; readonly skipped: number }
   readonly complaints: readonly Complaint[]
   readonly complaintCount: number
 }

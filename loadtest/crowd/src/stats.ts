@@ -1,18 +1,10 @@
-/** What the crowd saw: answers by class, latencies, and every order it was promised. */
+/** What the crowd saw: answers by class and profile, latencies, and every order it was promised. */
 
-/** Classes of answers to a buy request; the names of the report. */
-export const ANSWER_CLASSES = [
-  'granted',
-  'queued',
-  'soldOut',
-  'refused',
-  'rateLimited',
-  'blocked',
-  'overloaded',
-  'error',
-] as const
-/** One class of answers. */
-export type AnswerClass = (typeof ANSWER_CLASSES)[number]
+import type { AnswerClass } from './answer-class.ts'
+import type { BuyerPlan } from './buyer-plan.ts'
+import { countsByProfile, type ProfileFigures, ratio, zeroAnswers } from './profile-figures.ts'
+import { ABUSIVE_PROFILES, HONEST_PROFILES, PROFILES, type Profile } from './profiles.ts'
+import type { Visit } from './visit.ts'
 
 /** Why something that a buyer saw must not happen. */
 export interface Complaint {
@@ -26,6 +18,7 @@ export interface PromisedOrder {
   readonly uid: number
   readonly skuId: number
   readonly kind: 'normal' | 'bot'
+  readonly profile: Profile
 }
 
 const COMPLAINTS_MAX = 100
@@ -37,20 +30,7 @@ const BUCKET_FIRST_MS = 0.1
 /** Everything that is counted; plain numbers, read when the report is made. */
 export class CrowdStats {
   asks = 0
-  answers: Record<AnswerClass, number> = {
-    granted: 0,
-    queued: 0,
-    soldOut: 0,
-    refused: 0,
-    rateLimited: 0,
-    blocked: 0,
-    overloaded: 0,
-    error: 0,
-  }
-  normalAsks = 0
-  normalServed = 0
-  botAsks = 0
-  botGranted = 0
+  answers: Record<AnswerClass, number> = zeroAnswers()
   finished = 0
   gaveUp = 0
   paid = 0
@@ -59,35 +39,85 @@ export class CrowdStats {
   tokensLeft = 0
   firstAskAt = 0
   lastAskAt = 0
+  /** A ticket that guessers have come by: it is another buyer's. */
+  seenTicket: string | undefined
   readonly orders = new Map<string, PromisedOrder>()
   readonly complaints: Complaint[] = []
   complaintCount = 0
+  readonly #profiles = countsByProfile()
+  readonly #buyersWithOrder = new Set<number>()
   readonly #buckets = new Float64Array(BUCKETS)
   #latencyMax = 0
   #latencies = 0
 
   /** Counts one answered buy request. */
-  onAnswer(kind: 'normal' | 'bot', answer: AnswerClass, latencyMs: number, at: number): void {
+  onAnswer({ profile }: Pick<BuyerPlan, 'profile'>, answer: AnswerClass, latencyMs: number, at: number): void {
     this.asks++
     this.answers[answer]++
+    this.#profiles[profile].onAnswer(answer)
     if (this.firstAskAt === 0) this.firstAskAt = at
     this.lastAskAt = at
-    if (kind === 'bot') {
-      this.botAsks++
-      if (answer === 'granted') this.botGranted++
-    } else this.normalAsks++
     this.#observe(latencyMs)
+  }
+
+  /** Counts a call to a path that nobody gave out. */
+  onProbe({ profile }: Pick<BuyerPlan, 'profile'>): void {
+    this.#profiles[profile].probes++
+  }
+
+  /** A buyer has left. */
+  onEnd(visit: Visit): void {
+    this.finished++
+    this.#profiles[visit.plan.profile].onEnd(visit)
   }
 
   /** Remembers a promised order; a second order for one token or a changed answer is a complaint. */
   onOrder(order: PromisedOrder): void {
     this.orders.set(order.orderId, order)
+    this.#buyersWithOrder.add(order.uid)
+  }
+
+  /** Has this account bought? */
+  hasOrder(uid: number): boolean {
+    return this.#buyersWithOrder.has(uid)
   }
 
   /** Notes what must not happen; keeps the first of them and counts all. */
   complain(kind: Complaint['kind'], detail: string): void {
     this.complaintCount++
     if (this.complaints.length < COMPLAINTS_MAX) this.complaints.push({ kind, detail })
+  }
+
+  /** Figures of the profiles that came. */
+  profiles(): Partial<Record<Profile, ProfileFigures>> {
+    const came = PROFILES.filter((name) => this.#profiles[name].buyers > 0)
+    return Object.fromEntries(came.map((name) => [name, this.#profiles[name].read()]))
+  }
+
+  /** Share of the buyers who were served, of those who may buy. */
+  normalServedRatio(): number {
+    const [served, buyers] = this.#sum(HONEST_PROFILES, ({ served, buyers }) => [served, buyers])
+    return ratio(served, buyers, 1)
+  }
+
+  /** Buyers who may buy and were blocked all the same. */
+  wronglyBlocked(): number {
+    return this.#sum(HONEST_PROFILES, ({ blocked }) => [blocked, 0])[0]
+  }
+
+  /** Share of abusive asks that were granted; of all, or of one profile. */
+  abusiveAdmittedRatio(profiles: readonly Profile[] = ABUSIVE_PROFILES): number {
+    const [granted, asks] = this.#sum(profiles, (counts) => [counts.answers.granted, counts.asks])
+    return ratio(granted, asks, 0)
+  }
+
+  #sum(
+    profiles: readonly Profile[],
+    of: (counts: ReturnType<typeof countsByProfile>[Profile]) => [number, number],
+  ): [number, number] {
+    return profiles
+      .map((name) => of(this.#profiles[name]))
+      .reduce(([a, b], [more, other]) => [a + more, b + other], [0, 0])
   }
 
   /** Percentiles of the buy requests in ms; each at most one bucket (5 %) above the true value. */
@@ -115,18 +145,6 @@ export class CrowdStats {
     }
     return this.#latencyMax
   }
-}
-
-/** Sorts an answer to a buy request into its class. */
-export function classify(status: number, code: string | undefined): AnswerClass {
-  if (status === 200) return 'granted'
-  if (status === 202) return 'queued'
-  if (status === 410) return 'soldOut'
-  if (status === 429) return 'rateLimited'
-  if (status === 403 && code === 'blocked') return 'blocked'
-  if (status === 503) return code === 'overloaded' ? 'overloaded' : 'error'
-  if (status === 409 || status === 403 || status === 425 || status === 428) return 'refused'
-  return 'error'
 }
 
 function round(ms: number): number {
