@@ -1,5 +1,7 @@
 /** The buyer's page: sign in, watch the countdown, buy, wait in the queue, pay. No library, no build step. */
 
+import { earnPass, prepare } from './challenge.js'
+
 const $ = (id) => document.getElementById(id)
 const state = {
   session: sessionStorage.getItem('session'),
@@ -19,12 +21,13 @@ const MESSAGES = {
   blocked: 'This account cannot buy at the moment.',
   no_session: 'Please sign in first.',
   bad_ticket: 'The link has run out. Please try again.',
+  challenge_required: 'The check before the sale did not work. Please try again.',
   token_expired: 'Your place has run out. Please try again.',
 }
 
 /** One call; the answer's JSON with its status. A lost connection is status 0. */
-async function call(method, path, body) {
-  const headers = state.session ? { authorization: `Bearer ${state.session}` } : {}
+async function call(method, path, body, more = {}) {
+  const headers = state.session ? { authorization: `Bearer ${state.session}`, ...more } : { ...more }
   if (body !== undefined) headers['content-type'] = 'application/json'
   try {
     const answer = await fetch(path, {
@@ -68,7 +71,19 @@ async function poll() {
   state.activity = best ?? null
   if (best?.now) state.offsetMs = best.now - Date.now()
   render()
+  prepareEarly()
 }
+
+/** A challenge is solved before the opening, so that the rush finds the buyer with a pass. */
+function prepareEarly() {
+  const { activity, session, uid } = state
+  if (!activity?.skus[0] || !session) return
+  prepare(activity, uid, now(), pathCall(activity.id, activity.skus[0].id)).catch(() => undefined) // asked again when buying
+}
+
+/** The call for the hidden path of a product, with the headers of a challenge. */
+const pathCall = (activityId, skuId) => (headers) =>
+  call('GET', `/v1/activities/${activityId}/skus/${skuId}/path`, undefined, headers)
 
 function render() {
   $('sign-in').hidden = Boolean(state.session)
@@ -174,7 +189,7 @@ async function waitForGrant(activityId, sku) {
   show(`Asking for ${sku.title} …`, { waiting: true })
   for (;;) {
     if (!path) {
-      const found = await call('GET', `/v1/activities/${activityId}/skus/${sku.id}/path`)
+      const found = await findPath(activityId, sku.id)
       if (found.status === 200) path = found.path
       else if (isFinal(found)) return fail(found)
       else await sleep(found.retryAfterMs ?? RETRY_MS_DEFAULT)
@@ -190,7 +205,17 @@ async function waitForGrant(activityId, sku) {
   }
 }
 
-const isFinal = ({ status }) => [401, 403, 404, 409, 410].includes(status)
+/** The path call; where a challenge is asked, the call after it. */
+async function findPath(activityId, skuId) {
+  const callPath = pathCall(activityId, skuId)
+  const asked = await callPath({})
+  if (asked.status !== 428) return asked
+  const earned = await earnPass(activityId, callPath, asked)
+  // Another product may have earned the pass: its path is not ours.
+  return earned.status === 428 ? earned : callPath({})
+}
+
+const isFinal = ({ status }) => [401, 403, 404, 409, 410, 428].includes(status)
 
 function queueText({ ahead, etaMs }) {
   const people = ahead > 0 ? `${ahead} people are ahead of you.` : 'It is almost your turn.'
