@@ -10,6 +10,10 @@ import { tokenBucket } from './token-bucket.ts'
 export interface KeyedLimiter {
   /** Takes one unit for a key at `now` (ms since the epoch): 0 when allowed, else the ms after which it would be. */
   take(key: number | string, now: number): number
+  /** Undoes the last `take`, which was allowed: what another limit refused takes nothing here either. */
+  putBack(): void
+  /** Changes `maxCount` and `burst`, and nothing of what was counted: who is over the new limit waits its window out. */
+  retune(settings: LimitSettings): void
   readonly size: number
   readonly evicted: number
 }
@@ -36,7 +40,7 @@ export function limitStep(settings: LimitSettings): LimitStep {
  */
 export function createLimiter(settings: LimitSettings & { keysMax: number }): KeyedLimiter {
   assert(settings.keysMax >= 1, `limiter with ${settings.keysMax} keys`)
-  const step = limitStep(settings)
+  let step = limitStep(settings)
   const keys = new KeyTable(Math.floor(settings.keysMax))
   const states = new StateColumns(keys.places)
   return {
@@ -51,6 +55,12 @@ export function createLimiter(settings: LimitSettings & { keysMax: number }): Ke
       states.save(place)
       return waitMs
     },
+    putBack: () => states.undo(),
+    retune(next) {
+      const isSameKind = next.algorithm === settings.algorithm && next.seconds === settings.seconds
+      assert(isSameKind, `limit ${settings.algorithm} over ${settings.seconds} s cannot become another kind`)
+      step = limitStep(next)
+    },
     get size() {
       return keys.size
     },
@@ -60,12 +70,15 @@ export function createLimiter(settings: LimitSettings & { keysMax: number }): Ke
   }
 }
 
-const FIELDS = 3
+const FIELDS = 4
 
 /** The states of all keys in one typed array; the one in work is copied into an object that is used again and again. */
 class StateColumns {
   #values: Float64Array
-  readonly #state: LimitState = { at: 0, a: 0, b: 0 }
+  readonly #state: LimitState = { at: 0, a: 0, b: 0, c: 0 }
+  /** What stood at the last place before its last step. */
+  readonly #before = new Float64Array(FIELDS)
+  #last = NO_PLACE
 
   constructor(places: number) {
     this.#values = new Float64Array(places * FIELDS)
@@ -73,9 +86,12 @@ class StateColumns {
 
   load(place: number): LimitState {
     const at = place * FIELDS
-    this.#state.at = this.#values[at] ?? 0
-    this.#state.a = this.#values[at + 1] ?? 0
-    this.#state.b = this.#values[at + 2] ?? 0
+    const before = this.#before
+    this.#last = place
+    this.#state.at = before[0] = this.#values[at] ?? 0
+    this.#state.a = before[1] = this.#values[at + 1] ?? 0
+    this.#state.b = before[2] = this.#values[at + 2] ?? 0
+    this.#state.c = before[3] = this.#values[at + 3] ?? 0
     return this.#state
   }
 
@@ -84,6 +100,12 @@ class StateColumns {
     this.#values[at] = this.#state.at
     this.#values[at + 1] = this.#state.a
     this.#values[at + 2] = this.#state.b
+    this.#values[at + 3] = this.#state.c
+  }
+
+  undo(): void {
+    if (this.#last !== NO_PLACE) this.#values.set(this.#before, this.#last * FIELDS)
+    this.#last = NO_PLACE
   }
 
   clear(place: number, places: number): void {

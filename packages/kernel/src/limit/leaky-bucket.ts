@@ -10,7 +10,7 @@ export function leakyBucket(settings: LimitSettings): LimitStep {
   const leakPerMs = maxCount / windowMsOf(settings)
   return (state, now) => {
     const leaked = Math.max(0, now - state.at) * leakPerMs
-    state.a = Math.max(0, state.a - leaked)
+    state.a = Math.max(0, Math.min(state.a, burst) - leaked) // fuller than it is deep: the limit was lowered
     state.at = now // also when the clock went back: it leaks on from there, instead of waiting for the old time
     const excess = state.a + 1 - burst - ROUNDING
     if (excess > 0) return Math.max(1, Math.ceil(excess / leakPerMs))

@@ -2,7 +2,9 @@ import { type LimitSettings, type LimitStep, ROUNDING, windowMsOf } from './algo
 
 /**
  * At most about `maxCount` in any `seconds`, by two counters: the last window's count fades as the present one goes on
- * (Cloudflare, "How we built rate limiting", 2017). State: `at` window, `a` its count, `b` the count before it.
+ * (Cloudflare, "How we built rate limiting", 2017). The estimate takes the last window's accesses for spread out; when none
+ * of them lies in the last `seconds` they do not count at all, else a limit of 1 would last two windows.
+ * State: `at` window, `a` its count, `b` the count before it, `c` ms of the last access.
  *
  * ```
  *   before (b)      now (a)
@@ -12,6 +14,7 @@ import { type LimitSettings, type LimitStep, ROUNDING, windowMsOf } from './algo
 export function slidingWindow(settings: LimitSettings): LimitStep {
   const { maxCount } = settings
   const windowMs = windowMsOf(settings)
+  const most = maxCount + ROUNDING
   return (state, now) => {
     const window = Math.floor(now / windowMs)
     if (window !== state.at) {
@@ -20,11 +23,15 @@ export function slidingWindow(settings: LimitSettings): LimitStep {
       state.at = window
     }
     const share = (now - window * windowMs) / windowMs
-    if (state.b * (1 - share) + state.a + 1 <= maxCount + ROUNDING) {
+    const silentMs = state.c + windowMs - now
+    const before = silentMs <= 0 ? 0 : state.b
+    if (before * (1 - share) + state.a + 1 <= most) {
       state.a++
+      state.c = now
       return 0
     }
-    return Math.max(1, Math.ceil((shareOfPass(state.a, state.b, maxCount) - share - ROUNDING) * windowMs))
+    const fadedMs = Math.ceil((shareOfPass(state.a, before, most) - share) * windowMs)
+    return Math.max(1, Math.min(fadedMs, silentMs))
   }
 }
 

@@ -11,8 +11,7 @@ const NOTHING = 0.1
  * the operation would be in each.
  */
 export function bytesPerOperation(count: number, run: (count: number) => void): number {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+  const collect = collector()
   run(count)
   let least = Number.POSITIVE_INFINITY
   for (let round = 0; round < ROUNDS_MAX && least > NOTHING; round++) {
@@ -22,4 +21,18 @@ export function bytesPerOperation(count: number, run: (count: number) => void): 
     least = Math.min(least, (process.memoryUsage().heapUsed - before) / count)
   }
   return least
+}
+
+/** Bytes of the heap and of typed arrays after a collection. */
+export function heapBytes(): number {
+  const collect = collector()
+  collect()
+  collect() // the second frees the memory of arrays that the first found dead
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+function collector(): () => void {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
 }
