@@ -4,7 +4,15 @@ import { SLOT_COUNT } from '@bigtap/kernel'
 import { type ChallengeDoc, NO_CHALLENGE, parseChallenge } from './challenge.ts'
 import { Fields, type Parsed, show } from './checks.ts'
 import type { ActivityId, SkuId } from './ids.ts'
-import { ADMISSIONS, type Admission, DEFAULT_WAITING, parseWaiting, type WaitingDoc } from './waiting.ts'
+import {
+  ADMISSIONS,
+  type Admission,
+  DEFAULT_WAITING,
+  type LineView,
+  parseLineView,
+  parseWaiting,
+  type WaitingDoc,
+} from './waiting.ts'
 
 /** How much one buyer may buy in an activity; units are limited by the SKU's `limitPerBuyer`. */
 export type PurchaseRule = 'unlimited' | 'one-product-per-activity' | 'once-per-product'
@@ -86,6 +94,8 @@ export interface StatusDoc {
   readonly held: number
   readonly sold: number
   readonly at: number
+  /** How its line stands; absent where it has none. */
+  readonly line?: LineView
 }
 
 /** Document `slots`: which node owns each of the 1,024 slots, as an index into `nodes`. */
@@ -136,6 +146,7 @@ export const STOCK_MAX = 10_000_000
 /** Most SKUs of one activity. */
 export const SKUS_MAX = 1_000
 
+const NO_LINE: LineView = { cursor: 0, joined: 0, waiting: 0, perSecond: 0 }
 const TITLE_LENGTH_MAX = 200
 const URL_LENGTH_MAX = 500
 const CURRENCY = /^[A-Z]{3}$/
@@ -236,7 +247,9 @@ export function parseSkuDoc(value: unknown): Parsed<SkuDoc> {
 export function parseStatusDoc(value: unknown): Parsed<StatusDoc> {
   const fields = new Fields(value)
   const units = { min: 0, max: STOCK_MAX }
+  const line = fields.raw('line') === undefined ? {} : { line: fields.nested('line', parseLineView, NO_LINE) }
   return fields.done({
+    ...line,
     activityId: fields.id('activityId'),
     skuId: fields.id('skuId'),
     soldOut: fields.boolean('soldOut'),

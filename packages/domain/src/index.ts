@@ -83,6 +83,15 @@ export {
   skuKey,
   statusKey,
 } from './documents.ts'
+export {
+  DRAW_SCORE_BITS,
+  DrawCheck,
+  type DrawHashes,
+  type DrawHeader,
+  drawCommitOf,
+  drawPseudonym,
+  drawScore,
+} from './draw.ts'
 export { checkInvariants, type Figures, NO_FIGURES } from './figures.ts'
 export {
   type ActivityId,
@@ -128,4 +137,17 @@ export {
   skuStep,
   stateByFigures,
 } from './sku-machine.ts'
-export { ADMISSIONS, type Admission, DEFAULT_WAITING, parseWaiting, type WaitingDoc } from './waiting.ts'
+export {
+  ADMISSIONS,
+  type Admission,
+  callsAtOf,
+  DEFAULT_WAITING,
+  DRAW_REVEAL_AFTER_MS,
+  type DrawTerms,
+  hasLine,
+  isSeedShown,
+  type LineView,
+  parseLineView,
+  parseWaiting,
+  type WaitingDoc,
+} from './waiting.ts'

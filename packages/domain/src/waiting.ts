@@ -52,3 +52,54 @@ export function parseWaiting(value: unknown, path = ''): Parsed<WaitingDoc> {
     drawSeed: fields.textLike('drawSeed', HEX_32, '64 hexadecimal digits, or nothing', ''),
   })
 }
+
+/** How the line of a SKU stands, for the public: a few numbers that everybody may read once a second. */
+export interface LineView {
+  /** The front of the line: places up to this one have had their turn. */
+  readonly cursor: number
+  /** Who ever joined. */
+  readonly joined: number
+  /** Who stands in it. */
+  readonly waiting: number
+  /** How fast the cursor moves. */
+  readonly perSecond: number
+}
+
+const JOINED_MAX = 1_000_000_000
+
+/** Reads a line's figures. */
+export function parseLineView(value: unknown, path = ''): Parsed<LineView> {
+  const fields = new Fields(value, path)
+  const count = { min: 0, max: JOINED_MAX }
+  return fields.done({
+    cursor: fields.number('cursor', count),
+    joined: fields.number('joined', count),
+    waiting: fields.number('waiting', count),
+    perSecond: fields.number('perSecond', { ...count, fraction: true }),
+  })
+}
+
+/** What decides when a draw is over. */
+export interface DrawTerms {
+  readonly admission: Admission
+  readonly opensAt: number
+  readonly waiting: WaitingDoc
+}
+
+/** The seed is shown this long after the draw: clocks differ, and whoever knew it while asks are collected could choose who asks. */
+export const DRAW_REVEAL_AFTER_MS = 2_000
+
+/** From when on places are called, ms since the epoch: at the opening, or when the draw has been held. */
+export function callsAtOf({ admission, opensAt, waiting }: DrawTerms): number {
+  return admission === 'draw' ? opensAt + waiting.drawSeconds * 1_000 : opensAt
+}
+
+/** May everybody know the seed? `isPublic`: the sale is open, or has been. */
+export function isSeedShown(terms: DrawTerms, isPublic: boolean, now: number): boolean {
+  return isPublic && terms.waiting.drawSeed !== '' && now >= callsAtOf(terms) + DRAW_REVEAL_AFTER_MS
+}
+
+/** Does the sale have a line, for the whole sale or once all units are spoken for? */
+export function hasLine({ admission, waiting }: Pick<DrawTerms, 'admission' | 'waiting'>): boolean {
+  return admission !== 'direct' || waiting.hasWaitingList
+}

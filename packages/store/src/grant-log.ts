@@ -5,14 +5,8 @@ import { hasCode } from '@bigtap/kernel'
 import type { Store } from './connection.ts'
 import { type Guards, metaKey, rootKey } from './guards.ts'
 import { figuresOf } from './ledger.ts'
+import { type Claimant, Lines } from './lines.ts'
 import { loadScript, runScript, type Script } from './script.ts'
-
-/** Who speaks: a node under the fence that its claim gave it. */
-export interface Claimant {
-  readonly activityId: number
-  readonly nodeId: string
-  readonly fence: number
-}
 
 /** One grant. `expiresAt` in ms since the epoch. */
 export interface Grant {
@@ -71,12 +65,15 @@ const SLOT_CLAIMS: readonly SlotClaim[] = ['refused', 'taken', 'kept']
 
 /** Middle's side of the ledger. Faults as the ledger's, and STALE_FENCE: a newer process has claimed this node's name. */
 export class GrantLog {
+  /** The lines of those who wait. */
+  readonly lines: Lines
   readonly #store: Store
   readonly #guards: Guards
 
   constructor(store: Store, guards: Guards) {
     this.#store = store
     this.#guards = guards
+    this.lines = new Lines(store, guards)
   }
 
   /** Claims the node's name for this process; older ones are refused from now on and their leases go back. */

@@ -2,9 +2,15 @@
 
 import { assert, hasCode } from '@bigtap/kernel'
 import type { Store } from './connection.ts'
-import type { Claimant } from './grant-log.ts'
 import { type Guards, metaKey, rootKey } from './guards.ts'
 import { loadScript, runScript } from './script.ts'
+
+/** Who speaks: a node under the fence that its claim gave it. */
+export interface Claimant {
+  readonly activityId: number
+  readonly nodeId: string
+  readonly fence: number
+}
 
 /** Buyers that join in one call, at most. */
 export const LINE_JOINS_MAX = 512

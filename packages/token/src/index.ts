@@ -5,6 +5,7 @@ export {
   issueAdmission,
   verifyAdmission,
 } from './admission.ts'
+export { drawHashes } from './draw-hashes.ts'
 export { createKeyRing, type KeyRing, type Purpose, type PurposeKeys, SECRET_CHARS_MIN } from './key-ring.ts'
 export {
   issuePass,

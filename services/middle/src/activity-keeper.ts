@@ -1,14 +1,17 @@
 import type { ActivityDoc, Figures, SkuDoc, SkuState, StatusDoc } from '@bigtap/domain'
 import { type Clock, type Logger, type Random, slotOf } from '@bigtap/kernel'
 import type { Claimant, Grant, GrantLog, LeaseWish } from '@bigtap/store'
+import { drawHashes } from '@bigtap/token'
 import { ActivitySlots } from './activity-slots.ts'
 import { RECORD } from './core/buyer-records.ts'
 import type { Decider } from './core/decide.ts'
 import { applyLease, type WriteResult } from './core/grants.ts'
-import { HUNGRY_EVERY_MS, isWorthAsking, type LeaseAnswer, planLease, smoothDemand } from './core/lease-plan.ts'
+import { giveAllBack, HUNGRY_EVERY_MS, isWorthAsking, planLease, smoothDemand } from './core/lease-plan.ts'
+import { calledMaxOf } from './core/line.ts'
 import { type GrantRate, type Pacing, paceUnder, stepGrantRate } from './core/pacing.ts'
 import { stepRelease } from './core/release.ts'
-import { GRANTS_PER_CALL_MAX, GrantWriter, isNotDone } from './grant-writer.ts'
+import { GRANTS_PER_CALL_MAX, GrantWriter, isNotDone, mayHaveLost } from './grant-writer.ts'
+import { LineKeeper } from './line-keeper.ts'
 
 /**
  * ```
@@ -30,6 +33,8 @@ export interface KeeperParts {
   readonly clock: Clock
   readonly random: Random
   onSettled(record: number, result: WriteResult, isFault: boolean): void
+  /** A buyer's place in the line is known. */
+  onJoined(record: number): void
 }
 
 interface KeptSku {
@@ -60,6 +65,7 @@ export interface ConfiguredSku {
 export class ActivityKeeper {
   readonly activityId: number
   readonly slots: ActivitySlots
+  readonly line: LineKeeper
   readonly skus = new Map<number, KeptSku>()
   /** Nodes that own slots; and does this one? */
   nodes = 1
@@ -85,6 +91,14 @@ export class ActivityKeeper {
     this.#doc = doc
     this.#parts = parts
     this.slots = new ActivitySlots({ ...parts, activityId: doc.id, skuOf: (skuId) => this.skus.get(skuId)?.sku })
+    this.line = new LineKeeper({
+      ...parts,
+      lines: parts.log.lines,
+      hashes: drawHashes,
+      claimant: () => this.#claimant(),
+      calledMax: (skuId) => this.#calledMax(skuId),
+      onFault: (error) => this.#onFault(error, isNotDone(error)),
+    })
     this.#writer = new GrantWriter({
       decider: parts.decider,
       log: parts.log,
@@ -130,6 +144,10 @@ export class ActivityKeeper {
       this.slots.welcome(skuDoc.id)
       this.#mustLook ||= hasComeBack(table.state[sku], status)
     }
+    this.line.configure(
+      doc,
+      skus.map(({ sku, doc: { id: skuId } }) => ({ sku, skuId })),
+    )
     this.#stepReleases()
     if (this.#mustLook) void this.#lease(true)
   }
@@ -162,6 +180,7 @@ export class ActivityKeeper {
     for (const { sku } of this.skus.values()) this.#parts.decider.skus.wanting[sku] = 0
     const mayRetry = now >= this.#retryAt
     if (this.#state === 'serving') {
+      this.line.tick()
       void this.#lease(this.#mustLook || now - this.#leasedAt >= HEARTBEAT_MS)
       if (mayRetry && !this.slots.isComplete) void this.#takeSlots()
     } else if (this.#state === 'waiting' && this.hasLedger && mayRetry) void this.#recover()
@@ -265,7 +284,15 @@ export class ActivityKeeper {
       // Nothing is under way: what was taken and never sent went back with the lease of before.
       skus.sent[sku] = skus.taken[sku] as number
     }
+    this.line.onServing()
     void this.#lease(true)
+  }
+
+  #calledMax(skuId: number): number | undefined {
+    const kept = this.skus.get(skuId)
+    if (kept === undefined) return 0
+    const state = this.#parts.decider.skus.state[kept.sku] ?? 'idle'
+    return calledMaxOf(paceUnder(state, kept.doc.policy, this.#pacingOf(kept.rate)))
   }
 
   #leave(state: 'waiting' | 'stopped'): void {
@@ -319,7 +346,7 @@ export class ActivityKeeper {
       const sinceMs = Math.min(HEARTBEAT_MS, now - kept.askedAt)
       const facts = { state: skus.state[sku] ?? 'idle', policy: doc.policy, figures, available, nodes: this.nodes }
       const question = { ...facts, demand, clusterDemand, sinceMs, pacing: this.#pacingOf(rate) }
-      const wish = this.hasSlots ? planLease(question) : nothing(available)
+      const wish = this.hasSlots ? planLease(question) : giveAllBack(available)
       if (!isHeartbeat && wish.want + wish.more === 0 && wish.giveBack === 0) continue
       kept.askedAt = now
       skus.available[sku] = available - wish.giveBack
@@ -364,16 +391,6 @@ export class ActivityKeeper {
     this.#lastFault = fault
     this.#parts.logger.warn({ activityId: this.activityId, error: fault }, message)
   }
-}
-
-/** Without slots there are no buyers here: everything goes back. */
-function nothing(available: number): LeaseAnswer {
-  return { want: 0, more: 0, giveBack: available, pacePerSecond: null }
-}
-
-/** A command that only took too long was not lost with its server; after any other fault Redis may be another one. */
-function mayHaveLost(error: unknown): boolean {
-  return !(error instanceof Error && error.message.includes('timed out'))
 }
 
 /** The limiters sell again, and we would still say sold out until the next heartbeat. */

@@ -6,7 +6,7 @@ import type { Grant, GrantLog } from '@bigtap/store'
 import { issueAdmission, type KeyRing } from '@bigtap/token'
 import type { Link } from '@bigtap/transport'
 import type { ActivityKeeper } from './activity-keeper.ts'
-import { NO_RECORD, RECORD } from './core/buyer-records.ts'
+import { LINE, NO_RECORD, RECORD } from './core/buyer-records.ts'
 import { DECISION, type Decider, SLOT } from './core/decide.ts'
 import { settleReread, type WriteResult } from './core/grants.ts'
 import { tellReturn } from './core/waiting-crowd.ts'
@@ -91,11 +91,16 @@ export class AskDesk {
   onSettled(record: number, result: WriteResult, isFault: boolean): void {
     const { decider, clock } = this.#parts
     decider.now = clock.now()
-    if (result === 'written') this.#decideAgain(record)
+    if (result === 'written' || result === 'uncalled') this.#decideAgain(record)
     else {
       const code = isFault ? VERDICT.unavailable : result === 'foreign' ? VERDICT.notOwner : VERDICT.queued
       this.#waiting.release(record, (place) => this.#answerWaiting(place, code))
     }
+  }
+
+  /** A buyer's place in the line is known. */
+  onJoined(record: number): void {
+    this.#decideAgain(record)
   }
 
   /** Slots were lost: who waits here for a write or a re-read is sent to the new owner, which reads what stands in Redis. */
@@ -124,7 +129,14 @@ export class AskDesk {
     const decision = decider.decide(asks, row)
     const { sku } = decider
     if (decision === DECISION.grant) keeperOf(decider.skus.activityId[sku] as number)?.grant(decider.record)
-    else if (decision === DECISION.reread) this.#reread(asks.uid[row] as number, decider.skus.activityId[sku] as number)
+    else if (decision === DECISION.join) {
+      const isTaken = keeperOf(decider.skus.activityId[sku] as number)?.line.join(decider.record) ?? false
+      if (!isTaken) {
+        this.#answer(link, asks.askId[row] as number, VERDICT.overloaded, sku, NO_RECORD)
+        return
+      }
+    } else if (decision === DECISION.reread)
+      this.#reread(asks.uid[row] as number, decider.skus.activityId[sku] as number)
     else if (decision !== DECISION.wait) {
       this.#answer(link, asks.askId[row] as number, decision, sku, decider.record)
       return
@@ -154,11 +166,21 @@ export class AskDesk {
       const what = { activityId: skus.activityId[sku] as number, skuId: skus.skuId[sku] as number }
       const token = issueAdmission(ring, { ...who, ...what, quantity: buyers.quantity[record] as number })
       this.#sender.sendGranted(link, askId, token, expiresAt)
+    } else if (code === VERDICT.queued && record !== NO_RECORD && buyers.line[record] !== LINE.none) {
+      this.#answerPlace(link, askId, sku, record)
     } else if (code === VERDICT.queued) {
       const retryAfterMs = tellReturn(skus, sku, decider.now)
       const ahead = skus.ahead[sku] as number
       this.#sender.send(link, askId, code, retryAfterMs, ahead, Math.max(retryAfterMs, skus.etaMs[sku] as number))
     } else this.#sender.send(link, askId, code, this.#retryOf(code, sku))
+  }
+
+  /** A buyer in the line is told where he stands, and has been heard. */
+  #answerPlace(link: Link, askId: number, sku: number, record: number): void {
+    const { decider, keeperOf } = this.#parts
+    const answer = keeperOf(decider.skus.activityId[sku] as number)?.line.hear(record)
+    const { ahead = 0, etaMs = RETRY_MS.later, retryAfterMs = RETRY_MS.later } = answer ?? {}
+    this.#sender.send(link, askId, VERDICT.queued, retryAfterMs, ahead, etaMs, decider.buyers.place[record] as number)
   }
 
   #retryOf(code: number, sku: number): number {

@@ -24,6 +24,11 @@ export function isNotDone(error: unknown): boolean {
   return NOT_DONE.some((code) => hasCode(error, code))
 }
 
+/** A command that only took too long was not lost with its server; after any other fault Redis may be another one. */
+export function mayHaveLost(error: unknown): boolean {
+  return !(error instanceof Error && error.message.includes('timed out'))
+}
+
 /** Collaborators of a writer. */
 export interface GrantWriterParts {
   readonly decider: Decider

@@ -198,7 +198,8 @@ export class MiddleNode {
   #keeperParts(): ConstructorParameters<typeof ActivityKeeper>[1] {
     const { nodeId } = this.#settings
     const onSettled: AskDesk['onSettled'] = (record, result, isFault) => this.desk.onSettled(record, result, isFault)
-    return { ...this.#parts, nodeId, decider: this.decider, onSettled }
+    const onJoined: AskDesk['onJoined'] = (record) => this.desk.onJoined(record)
+    return { ...this.#parts, nodeId, decider: this.decider, onSettled, onJoined }
   }
 
   #rowOf(activityId: number, skuId: number): number {

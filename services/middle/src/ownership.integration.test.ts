@@ -101,7 +101,7 @@ test('a node that stood still with a grant in its hands does no harm when it goe
 
   goOn()
 
-  expect(await asked).toEqual([{ code: VERDICT.notOwner, tokenId: undefined }])
+  expect(await asked).toMatchObject([{ code: VERDICT.notOwner, tokenId: undefined }])
   expect((await b.buy(7)).tokenId).toBe(tokenId)
   expect(await rig.figures()).toMatchObject({ outstanding: 1 })
 })

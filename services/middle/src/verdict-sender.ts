@@ -21,8 +21,8 @@ export class VerdictSender {
   }
 
   /** A verdict that is not granted. */
-  send(link: Link, askId: number, code: number, retryAfterMs: number, ahead = 0, etaMs = 0): void {
-    this.#room(link).push(askId, code, retryAfterMs, ahead, etaMs)
+  send(link: Link, askId: number, code: number, retryAfterMs: number, ahead = 0, etaMs = 0, place = 0): void {
+    this.#room(link).push(askId, code, retryAfterMs, ahead, etaMs, place)
     this.#batcher.added()
   }
 

@@ -39,6 +39,7 @@ export class ScaleNode {
       decider: this.#decider,
       logger: nullLogger,
       onSettled,
+      onJoined: () => undefined,
     })
     const rows = sale.skus.map((doc) => ({ sku: this.#decider.skus.add(doc.activityId, doc.id), doc }))
     this.#keeper.configure(sale.activity, rows)

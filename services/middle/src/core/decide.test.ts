@@ -3,7 +3,7 @@ import { SLOT_COUNT } from '@bigtap/kernel'
 import { AskColumns } from '@bigtap/protocol'
 import { SeededRandom } from '@bigtap/testkit'
 import { expect, test } from 'vitest'
-import { RECORD } from './buyer-records.ts'
+import { LINE, RECORD } from './buyer-records.ts'
 import { DECISION, Decider, ruleVerdict, SLOT } from './decide.ts'
 import { dropDoubts, forgetSome, settleReread, settleWrite, takeOver } from './grants.ts'
 import { GATE_OPEN, GATE_QUEUED, RULE_CODE } from './sku-table.ts'
@@ -315,4 +315,71 @@ test('a node that was restarted in an open sale does not say that it has not sta
 
   decider.skus.opensAt[0] = NOW + 1
   expect(ask(decider, 7)).toBe(VERDICT.notStarted)
+})
+
+test('where there is a line a buyer joins first, and waits until his turn has come', () => {
+  const decider = selling()
+  decider.skus.line[0] = 1
+
+  expect(ask(decider, 7)).toBe(DECISION.join)
+  const { record } = decider
+  expect(ask(decider, 7)).toBe(DECISION.wait)
+  decider.buyers.line[record] = LINE.waiting
+  decider.buyers.place[record] = 3
+  decider.skus.cursor[0] = 2
+  expect(ask(decider, 7)).toBe(VERDICT.queued)
+  expect(decider.record).toBe(record)
+  decider.skus.cursor[0] = 3
+
+  expect(ask(decider, 7)).toBe(DECISION.grant)
+  expect(decider.record).toBe(record)
+})
+
+test('only those whose turn it is count as demand', () => {
+  const decider = selling({ available: 0 })
+  decider.skus.line[0] = 1
+  for (let uid = 1; uid <= 5; uid++) {
+    ask(decider, uid)
+    decider.buyers.line[decider.record] = LINE.waiting
+    decider.buyers.place[decider.record] = uid
+  }
+  decider.skus.cursor[0] = 2
+
+  for (let uid = 1; uid <= 5; uid++) expect(ask(decider, uid)).toBe(VERDICT.queued)
+
+  expect(decider.skus.wanting[0]).toBe(2)
+})
+
+test('a waiting list begins when all units are spoken for, and not before', () => {
+  const decider = selling()
+  decider.skus.hasWaitingList[0] = 1
+
+  expect(ask(decider, 7)).toBe(DECISION.grant)
+  decider.skus.gate[0] = GATE_QUEUED
+  expect(ask(decider, 8)).toBe(DECISION.join)
+})
+
+test('a grant that Redis refuses because it is not the buyer’s turn leaves the place with the node, and he joins anew', () => {
+  const decider = selling()
+  decider.skus.line[0] = 1
+  ask(decider, 7)
+  decider.buyers.line[decider.record] = LINE.waiting
+  ask(decider, 7)
+
+  settleWrite(decider, decider.record, 'uncalled')
+
+  expect(decider.skus.available[0]).toBe(10)
+  expect(ask(decider, 7)).toBe(DECISION.join)
+})
+
+test('while the draw collects nobody’s turn comes, and afterwards each asks for his place', () => {
+  const decider = selling()
+  decider.skus.line[0] = 1
+  decider.skus.callsAt[0] = NOW + 1_000
+  ask(decider, 7)
+  decider.buyers.line[decider.record] = LINE.drawn
+
+  expect(ask(decider, 7)).toBe(VERDICT.queued)
+  decider.now = NOW + 1_000
+  expect(ask(decider, 7)).toBe(DECISION.join)
 })

@@ -149,7 +149,6 @@ export class Decider {
     if (skus.line[sku] === 1 || (skus.hasWaitingList[sku] === 1 && skus.gate[sku] === GATE_QUEUED)) {
       const turn = this.#turn(asks, row, sku, free)
       if (turn !== VERDICT.granted) return turn
-      this.record = NO_RECORD
     }
     if (skus.gate[sku] === GATE_QUEUED) {
       skus.wanting[sku] = (skus.wanting[sku] as number) + quantity

@@ -137,3 +137,8 @@ function reserveOf(pool: number, nodes: number): number {
 function isNearlyEmpty(pool: number, nodes: number): boolean {
   return pool <= nodes * PLENTY_PER_NODE
 }
+
+/** Without slots there are no buyers here: everything goes back. */
+export function giveAllBack(available: number): LeaseAnswer {
+  return { want: 0, more: 0, giveBack: available, pacePerSecond: null }
+}

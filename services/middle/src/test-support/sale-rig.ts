@@ -5,14 +5,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Documents } from '@bigtap/catalog'
 import {
+  type Admission,
   activityKey,
   checkInvariants,
   DEFAULT_POLICY,
+  DEFAULT_WAITING,
   type Figures,
   type Policy,
   SLOTS_KEY,
   skuKey,
   VERDICT,
+  type WaitingDoc,
 } from '@bigtap/domain'
 import { nullLogger, nullMetrics, SLOT_COUNT } from '@bigtap/kernel'
 import { AskColumns, decodeVerdictBatch, encodeAskBatch, KIND, VerdictColumns } from '@bigtap/protocol'
@@ -36,6 +39,9 @@ const limits = { recordsMax: 100_000, pendingMax: 8_192, waitingMax: 8_192, rere
 export interface Answer {
   readonly code: number
   readonly tokenId: string | undefined
+  readonly place: number
+  readonly ahead: number
+  readonly retryAfterMs: number
 }
 
 /** A sale of one SKU; `nodes` share the slots in turn. */
@@ -44,6 +50,10 @@ export interface Sale {
   readonly nodes?: readonly string[]
   readonly policy?: Partial<Policy>
   readonly limitPerBuyer?: number
+  readonly admission?: Admission
+  readonly waiting?: Partial<WaitingDoc>
+  /** Ms from now; 1 s ago when left out. */
+  readonly opensInMs?: number
 }
 
 type Faulty = (log: GrantLog) => GrantLog
@@ -66,15 +76,18 @@ export class SaleRig {
   }
 
   /** Opens a ledger and makes the documents of a sale that is open. */
-  async sale({ stock, nodes = ['a'], policy = {}, limitPerBuyer = 1 }: Sale): Promise<Documents> {
+  async sale(terms: Sale): Promise<Documents> {
+    const { stock, nodes = ['a'], policy = {}, limitPerBuyer = 1, opensInMs = -1_000 } = terms
+    const { admission = 'direct', waiting = {} } = terms
     const id = ++this.activity
     const row = { skuId: 1, stock, overbook: 1, limitPerBuyer, priceCents: 100, holdSeconds: 60 }
     await this.ledger.open(id, 'once-per-product', [row])
     const now = Date.now()
     const documents = new Documents()
-    const times = { opensAt: now - 1_000, closesAt: now + 600_000 }
+    const times = { opensAt: now + opensInMs, closesAt: now + 600_000 }
+    const waits = { admission, waiting: { ...DEFAULT_WAITING, ...waiting } }
     const bodies: [string, unknown][] = [
-      [activityKey(id), { id, title: 'a', state: 'open', ...times, rule: 'once-per-product', skuIds: [1] }],
+      [activityKey(id), { id, title: 'a', state: 'open', ...times, ...waits, rule: 'once-per-product', skuIds: [1] }],
       [skuKey(id, 1), this.skuBody(stock, limitPerBuyer, policy)],
       [SLOTS_KEY, slotTable(1, nodes, (slot) => slot % nodes.length)],
     ]
@@ -215,7 +228,9 @@ export class RunningNode {
     for (let row = 0; row < batch.rows; row++) {
       const result = batch.token[row] === '' ? undefined : verifyAdmission(ring, batch.token[row] ?? '', Date.now())
       const tokenId = result?.ok === true ? result.claims.tokenId : undefined
-      this.#answers.get(batch.askId[row] ?? 0)?.({ code: batch.code[row] ?? 0, tokenId })
+      const line = { place: batch.place[row] ?? 0, ahead: batch.ahead[row] ?? 0 }
+      const answer = { code: batch.code[row] ?? 0, tokenId, ...line, retryAfterMs: batch.retryAfterMs[row] ?? 0 }
+      this.#answers.get(batch.askId[row] ?? 0)?.(answer)
     }
   }
 }
