@@ -2,15 +2,15 @@
 
 import type { AbuseVerdict } from '@bigtap/domain'
 import { encodeAbuseVerdicts } from '@bigtap/protocol'
-import type { AbuseEngine } from './core/engine.ts'
+import type { AbuseCounters, AbuseEngine } from './core/engine.ts'
 import type { Refusal, StandingVerdicts } from './standing-verdicts.ts'
 import type { VerdictOutbox } from './verdict-outbox.ts'
 
 /** The core as the service sees it. */
 export type Engine = Pick<
   AbuseEngine,
-  'configure' | 'observe' | 'tick' | 'explain' | 'forget' | 'restore' | 'size' | 'bytes' | 'counters'
->
+  'configure' | 'observe' | 'tick' | 'explain' | 'forget' | 'restore' | 'size' | 'bytes'
+> & { readonly counters: Pick<AbuseCounters, 'dropped' | 'outOfTime'> }
 
 /** Why a verdict is not said; `malformed`: no limiter could read it. */
 export type Withheld = Refusal | 'malformed'

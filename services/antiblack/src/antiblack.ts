@@ -41,7 +41,7 @@ export interface AntiblackParts {
   /** In force while there is no document. */
   readonly defaults: { readonly rules: AbuseRulesDoc; readonly model: AbuseModelDoc | undefined }
   readonly mirror: Pick<Mirror, 'abuseRules' | 'abuseModel' | 'onChange'>
-  readonly board: Pick<AbuseBoard, 'say' | 'head' | 'since' | 'active'>
+  readonly board: Pick<AbuseBoard, 'say' | 'readHead' | 'since' | 'active'>
   readonly producer: Producer
   readonly consumer: Pick<Consumer, 'lag'>
   /** Tells every router. */

@@ -4,20 +4,20 @@
  *
  * ```
  *   start ─► whole board ─► followed by position, each 500 ms
- *              ▲  └─ nothing is said before it was read once      entries gone, or positions that went back
- *              └──────────────────────────────────────────────────────┘  (back: what it lacks is said again)
+ *              ▲  └─ nothing is said before it was read once      entries gone, another log
+ *              └──────────────────────────────────────────────────────┘  (another board: what it lacks is said again)
  * ```
  */
 
 import { type AbuseVerdict, subjectOf } from '@bigtap/domain'
 import type { Clock, Logger } from '@bigtap/kernel'
-import type { AbuseBoard } from '@bigtap/store'
+import type { AbuseBoard, AbuseHead } from '@bigtap/store'
 import type { Engine } from './abuse-judge.ts'
 import { ANTIBLACK, type StandingVerdicts } from './standing-verdicts.ts'
 
 /** Collaborators. */
 export interface FollowerParts {
-  readonly board: Pick<AbuseBoard, 'head' | 'since' | 'active'>
+  readonly board: Pick<AbuseBoard, 'readHead' | 'since' | 'active'>
   readonly standing: StandingVerdicts
   readonly engine: Pick<Engine, 'restore' | 'forget'>
   readonly clock: Clock
@@ -29,11 +29,13 @@ export interface FollowerParts {
 const PAGE = 1_000
 /** Pages of one round; the next one goes on. */
 const PAGES_MAX = 20
+/** Entries before the head that are read at a start. */
+const TAIL_MAX = 5_000
 
 /** The follower. */
 export class BoardFollower {
   readonly #parts: FollowerParts
-  #position: number | undefined
+  #known: AbuseHead | undefined
   #reloads = 0
 
   constructor(parts: FollowerParts) {
@@ -42,12 +44,12 @@ export class BoardFollower {
 
   /** Was the board read whole? */
   get isLoaded(): boolean {
-    return this.#position !== undefined
+    return this.#known !== undefined
   }
 
   /** Position behind the newest entry that is known here. */
   get position(): number {
-    return this.#position ?? 0
+    return this.#known?.head ?? 0
   }
 
   /** How often the board was read whole. */
@@ -58,20 +60,26 @@ export class BoardFollower {
   /** One round; rejects when Redis is away. */
   async round(): Promise<void> {
     const { board, standing, clock } = this.#parts
-    const head = await board.head()
-    if (this.#position === undefined || head < this.#position) await this.#load(head)
-    else await this.#follow(head)
+    const found = await board.readHead()
+    const known = this.#known
+    // A board that was never written has no log yet: what is said first begins one.
+    const isSame =
+      known !== undefined && (known.logId === found.logId || known.bornAt === '') && found.head >= known.head
+    if (isSame) await this.#follow(known, found)
+    else await this.#load(found)
     standing.sweep(clock.now())
   }
 
-  async #follow(head: number): Promise<void> {
+  async #follow(known: AbuseHead, found: AbuseHead): Promise<void> {
     const { board } = this.#parts
-    for (let page = 0; page < PAGES_MAX && this.position < head; page++) {
-      const said = await board.since(this.position, PAGE)
-      if (said === undefined) return this.#load(head)
+    let position = known.head
+    for (let page = 0; page < PAGES_MAX && position < found.head; page++) {
+      const said = await board.since(position, PAGE)
+      if (said === undefined) return this.#load(found)
       if (said.verdicts.length === 0) return
       for (const [index, verdict] of said.verdicts.entries()) this.#hear(verdict, said.from + index)
-      this.#position = said.from + said.verdicts.length
+      position = said.from + said.verdicts.length
+      this.#known = { ...found, head: position }
     }
   }
 
@@ -86,10 +94,13 @@ export class BoardFollower {
   }
 
   /** Entries that come while it is read are read again from the head of before. */
-  async #load(head: number): Promise<void> {
+  async #load(found: AbuseHead): Promise<void> {
     const { board, standing, engine, clock, logger } = this.#parts
-    const isLost = this.#position !== undefined && head < this.#position
+    const { head } = found
+    const known = this.#known
+    const isLost = known !== undefined && known.bornAt !== '' && known.bornAt !== found.bornAt
     if (isLost) standing.rewind()
+    await this.#readTail(head)
     let count = 0
     for await (const page of board.active()) {
       for (const verdict of page) standing.hear(verdict, head, clock.now())
@@ -102,8 +113,19 @@ export class BoardFollower {
       else standing.hear(liftOf(verdict), head, clock.now())
     }
     this.#reloads++
-    this.#position = head
+    this.#known = found
     logger.info({ head, count, missing: missing.length, isLost }, 'the board of verdicts was read')
+  }
+
+  /** The newest entries, for whom operators have let off: those stand in the log alone. */
+  async #readTail(head: number): Promise<void> {
+    const { board, standing, clock } = this.#parts
+    for (let at = Math.max(0, head - TAIL_MAX); at < head; ) {
+      const said = await board.since(at, PAGE)
+      if (said === undefined || said.verdicts.length === 0) return
+      for (const [index, verdict] of said.verdicts.entries()) standing.hear(verdict, said.from + index, clock.now())
+      at = said.from + said.verdicts.length
+    }
   }
 }
 

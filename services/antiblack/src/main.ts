@@ -15,6 +15,7 @@ import { figuresOf } from './figures.ts'
 const FOLLOW_MS = 500
 const CARRY_MS = 200
 const LAG_MS = 1_000
+const REDIS_WAIT_MS = 2_000
 
 await runService('antiblack', spec, (context) => {
   const { settings, logger, clock, random, page } = context
@@ -41,22 +42,26 @@ await runService('antiblack', spec, (context) => {
   })
   page('/debug/verdicts', () => antiblack.view())
   return [
-    { name: 'redis', stop: () => store.close(), ready: () => store.ready() },
+    // Without Redis it starts too: what is found waits.
+    {
+      name: 'redis',
+      start: () => store.waitUntilReady(REDIS_WAIT_MS).catch(() => undefined),
+      stop: () => store.close(),
+      ready: () => store.ready(),
+    },
     ...front.parts,
     { name: 'recorder', start: () => antiblack.recorder?.start(), stop: () => antiblack.recorder?.stop() },
     { ...worker('board', FOLLOW_MS, () => antiblack.follow()), ready: () => antiblack.follower.isLoaded },
     { name: 'event log', stop: () => log.close(), limits: { batchMax } },
     worker('topic verdicts', CARRY_MS, () => antiblack.carry()),
-    worker('lag', LAG_MS, () => antiblack.readLag()),
     {
       name: 'consumer',
       start: () => consumer.run((batch) => antiblack.intake.handle(batch)),
       stop: () => consumer.stop(),
     },
-    {
-      ...worker('judge', tickMs, () => antiblack.tick()),
-      limits: { ...LIMITS, ...limits, outboxMax, standingMax },
-    },
+    worker('lag', LAG_MS, () => antiblack.readLag()),
+    { name: 'last words', stop: () => antiblack.flush() },
+    { ...worker('judge', tickMs, () => antiblack.tick()), limits: { ...LIMITS, ...limits, outboxMax, standingMax } },
     worker('figures', PUSH_EVERY_MS, push),
     front.heartbeat,
   ]

@@ -17,7 +17,7 @@ export interface Counts {
   readonly follower: BoardFollower
   readonly speaker: VerdictSpeaker
   readonly recorder: AccessRecorder | undefined
-  readonly engine: Pick<Engine, 'size' | 'bytes'>
+  readonly engine: Pick<Engine, 'size' | 'bytes' | 'counters'>
   /** Verdicts said, by tier. */
   readonly said: readonly number[]
   /** Records of the log that are not handled yet. */
@@ -36,6 +36,12 @@ export function declareMetrics(metrics: Metrics, counts: Counts) {
   gauge('lag_records', 'records of the request log that are not handled yet', lag)
   gauge('behind_partitions_count', 'partitions whose old records are being passed over', () => intake.behind)
   gauge('subjects_count', 'subjects that have windows', () => engine.size)
+  gauge('untimely_rows_count', 'requests that no window took: too old, or ahead', () => engine.counters.outOfTime)
+  gauge(
+    'engine_dropped_count',
+    'verdicts that were not given, because too many are in force',
+    () => engine.counters.dropped,
+  )
   gauge('engine_bytes', 'memory of windows and sketches, about', () => engine.bytes)
   for (const [tier] of said.entries())
     gauge('verdicts_count', 'verdicts said since the start, by tier', () => said[tier] ?? 0, { tier: `${tier}` })

@@ -48,7 +48,7 @@ test('whom an operator has let off is left alone for a while', () => {
 
   expect(standing.get('uid:7', NOW)).toBeUndefined()
   expect(standing.refusal(verdictOf({ tier: 5 }), NOW)).toBe('mercy')
-  expect(standing.refusal(verdictOf({ tier: 5 }), NOW + 10_000)).toBeUndefined()
+  expect(standing.refusal(verdictOf({ tier: 5 }), 12_000)).toBeUndefined()
 })
 
 test('what antiblack lifts by itself, it may say again', () => {

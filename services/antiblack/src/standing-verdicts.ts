@@ -74,8 +74,8 @@ export class StandingVerdicts {
     }
     const before = this.get(subject, now)
     if (isLift(verdict)) {
-      const isMercy = verdict.by !== ANTIBLACK && this.#limits.mercyMs > 0
-      if (isMercy) this.#put(subject, { verdict, position, until: now + this.#limits.mercyMs })
+      const until = verdict.at + this.#limits.mercyMs
+      if (verdict.by !== ANTIBLACK && until > now) this.#put(subject, { verdict, position, until })
       else this.#entries.delete(subject)
       return 'lifted'
     }

@@ -47,7 +47,7 @@ export function recordOf({
 
 /** Condemns every uid once, as soon as it was seen; remembers what it was told. */
 export class ScriptedEngine implements Engine {
-  readonly counters = { rows: 0, outOfTime: 0, judged: 0, given: 0, lifted: 0, dropped: 0 }
+  readonly counters = { outOfTime: 0, dropped: 0 }
   readonly bytes = 0
   readonly seen: number[] = []
   readonly forgotten: string[] = []
