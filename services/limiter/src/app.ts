@@ -84,6 +84,9 @@ export class App {
         return this.#onActivity(exchange, route.activityId, now)
       case 'path':
         return this.#paths.onPath(exchange, route.activityId, route.skuId)
+      case 'queue':
+      case 'draw':
+        return this.#onLine(route.name, route.activityId, route.skuId, now)
       case 'session':
         return this.#onSession(exchange)
       case 'reservation':
@@ -109,6 +112,10 @@ export class App {
     const id = parseId(activityId)
     const page = id === undefined ? undefined : this.#parts.pages.one(id, exchange.header('if-none-match'), now)
     return page ?? problem('not_found')
+  }
+
+  #onLine(page: 'queue' | 'draw', activityId: string, skuId: string, now: number): Reply {
+    return this.#parts.pages[page](parseId(activityId) ?? 0, parseId(skuId) ?? 0, now) ?? problem('not_found')
   }
 
   #onReservation(exchange: Exchange, activityText: string, now: number): Reply | undefined {

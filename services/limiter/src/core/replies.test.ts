@@ -37,19 +37,20 @@ test('buyers that are told to come back are spread', () => {
   })
 })
 
-test('a queued verdict says how many are ahead and when to come back', () => {
+test('a queued verdict says the place, how many are ahead and when to come back', () => {
   const row = {
     code: [VERDICT.queued],
     retryAfterMs: [1_500],
     ahead: [3],
     etaMs: [9],
+    place: [17],
     token: [''],
     tokenExpiresAt: [0],
   }
   const reply = verdictReply(row, 0, 0.5, () => problemReply('not_started'))
 
   expect(reply.headers).toContain('2')
-  expect(JSON.parse(reply.body)).toEqual({ state: 'queued', ahead: 3, etaMs: 9, retryAfterMs: 1_500 })
+  expect(JSON.parse(reply.body)).toEqual({ state: 'queued', place: 17, ahead: 3, etaMs: 9, retryAfterMs: 1_500 })
 })
 
 test('a session is remembered until it expires, and the memory is bounded', () => {

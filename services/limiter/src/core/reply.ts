@@ -101,11 +101,12 @@ export function grantedReply(token: string, expiresAt: number): Reply {
 const QUEUED_SECONDS_MAX = 60
 const queuedBlocks = Array.from({ length: QUEUED_SECONDS_MAX + 1 }, (_, seconds) => queuedBlock(seconds * 1000))
 
-/** A place in the queue. */
-export function queuedReply(ahead: number, etaMs: number, retryAfterMs: number): Reply {
+/** Wait. In a line `place` is the buyer's number there, for good; 0 where there is none, or while a draw collects. */
+export function queuedReply(ahead: number, etaMs: number, retryAfterMs: number, place = 0): Reply {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const { statusLine, headers, block } = queuedBlocks[seconds] ?? queuedBlock(retryAfterMs)
-  const body = `{"state":"queued","ahead":${ahead},"etaMs":${etaMs},"retryAfterMs":${retryAfterMs}}`
+  const number = place > 0 ? `"place":${place},` : ''
+  const body = `{"state":"queued",${number}"ahead":${ahead},"etaMs":${etaMs},"retryAfterMs":${retryAfterMs}}`
   return { outcome: 'queued', status: 202, statusLine, headers, block, body, closes: false }
 }
 

@@ -3,7 +3,7 @@
 /** A path that is ours, with its ids as text. */
 export type Route =
   | { readonly name: 'buy'; readonly ticket: string }
-  | { readonly name: 'path'; readonly activityId: string; readonly skuId: string }
+  | { readonly name: 'path' | 'queue' | 'draw'; readonly activityId: string; readonly skuId: string }
   | { readonly name: 'activity' | 'reservation'; readonly activityId: string }
   | { readonly name: 'activities' | 'session' | 'time' }
 
@@ -11,6 +11,8 @@ export type Route =
 export const METHODS: Readonly<Record<Route['name'], readonly string[]>> = {
   buy: ['GET', 'POST'],
   path: ['GET'],
+  queue: ['GET', 'HEAD'],
+  draw: ['GET', 'HEAD'],
   activities: ['GET', 'HEAD'],
   activity: ['GET', 'HEAD'],
   time: ['GET', 'HEAD'],
@@ -32,5 +34,6 @@ export function routeOf(path: string): Route | undefined {
     return undefined
   if (rest === undefined) return { name: 'activity', activityId }
   if (rest === 'reservation' && skuId === undefined) return { name: 'reservation', activityId }
-  return rest === 'skus' && skuId && last === 'path' ? { name: 'path', activityId, skuId } : undefined
+  if (rest !== 'skus' || !skuId) return undefined
+  return last === 'path' || last === 'queue' || last === 'draw' ? { name: last, activityId, skuId } : undefined
 }

@@ -11,6 +11,7 @@ export interface VerdictRow {
   readonly retryAfterMs: ArrayLike<number>
   readonly ahead: ArrayLike<number>
   readonly etaMs: ArrayLike<number>
+  readonly place: ArrayLike<number>
   readonly token: ArrayLike<string>
   readonly tokenExpiresAt: ArrayLike<number>
 }
@@ -34,7 +35,7 @@ export function verdictReply(verdicts: VerdictRow, row: number, draw: number, no
     case VERDICT.granted:
       return grantedReply(verdicts.token[row] ?? '', verdicts.tokenExpiresAt[row] ?? 0)
     case VERDICT.queued:
-      return queuedReply(verdicts.ahead[row] ?? 0, verdicts.etaMs[row] ?? 0, jitterMs(retryMs || QUEUED_RETRY_MS, draw))
+      return queuedOf(verdicts, row, jitterMs(retryMs || QUEUED_RETRY_MS, draw))
     case VERDICT.soldOut:
     case VERDICT.ended:
       return problem('sold_out')
@@ -53,4 +54,8 @@ export function verdictReply(verdicts: VerdictRow, row: number, draw: number, no
     default:
       return retryMs > 0 ? retryReplyIn('unavailable', retryMs, draw) : retryReply('unavailable', draw)
   }
+}
+
+function queuedOf({ ahead, etaMs, place }: VerdictRow, row: number, retryAfterMs: number): Reply {
+  return queuedReply(ahead[row] ?? 0, etaMs[row] ?? 0, retryAfterMs, place[row] ?? 0)
 }
