@@ -13,7 +13,7 @@ export const ABUSE_WINDOWS_SECONDS = [1, 10, 60] as const
 export const ABUSE_COUNTS = [
   /** Requests of any call. */
   'asks',
-  /** Asked for the same product again within 450 ms of the last click: nobody is told to come back so soon. */
+  /** Asked for the same product again much sooner than told (or sooner than anybody is told), and faster than a person. */
   'hasty',
   /** The third and every further request of one click. */
   'volleys',
@@ -91,8 +91,8 @@ export const DEFAULT_ABUSE_RULES: AbuseRulesDoc = {
     rule('unknown-paths', 'uid', 60, 'unknown', 20, 4, 120, 'tried paths that do not exist'),
     rule('many-addresses', 'uid', 60, 'addresses', 8, 5, 300, 'one buyer at eight addresses within a minute'),
     rule('some-addresses', 'uid', 60, 'addresses', 5, 3, 120, 'one buyer at five addresses within a minute'),
-    rule('machine-pace', 'uid', 10, 'hasty', 12, 5, 300, 'asks again within 450 ms, time after time'),
-    rule('hasty', 'uid', 10, 'hasty', 6, 3, 60, 'asks again within 450 ms'),
+    rule('machine-pace', 'uid', 10, 'hasty', 12, 5, 300, 'asks again faster than told, time after time'),
+    rule('hasty', 'uid', 10, 'hasty', 6, 3, 60, 'asks again faster than told'),
     rule('volleys', 'uid', 60, 'volleys', 8, 4, 120, 'three and more requests by one click'),
     rule('bad-address', 'ip', 60, 'badUids', 8, 3, 60, 'eight buyers who misbehave at one address'),
     rule('forging-address', 'ip', 10, 'forged', 30, 3, 60, 'an address that sends forged tickets'),

@@ -36,6 +36,21 @@ export const ACCESS_FLAG = {
   joined: 128,
 } as const
 
+/** Bits from here on hold how long the answer told to stay away; see `toldFlags`. */
+const TOLD_SHIFT = 8
+const TOLD_STEP_MS = 64
+const TOLD_STEPS_MAX = 255
+
+/** How long an answer told to stay away, ms, as bits of a row's flags above ACCESS_FLAG: in steps of 64 ms, 0 for nothing told. */
+export function toldFlags(toldMs: number): number {
+  return toldMs <= 0 ? 0 : Math.min(TOLD_STEPS_MAX, Math.max(1, Math.floor(toldMs / TOLD_STEP_MS))) << TOLD_SHIFT
+}
+
+/** How long the answer of a row told to stay away at least, ms, up to 16,320; 0 when it told nothing. */
+export function toldMsOf(flags: number): number {
+  return ((flags >>> TOLD_SHIFT) & TOLD_STEPS_MAX) * TOLD_STEP_MS
+}
+
 /** A batch of the request log as a struct of arrays; made once at its capacity and used again. */
 export class AccessColumns {
   readonly capacity: number

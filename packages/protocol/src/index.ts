@@ -12,6 +12,8 @@ export {
   type AccessCall,
   AccessColumns,
   type AccessOutcome,
+  toldFlags,
+  toldMsOf,
 } from './access-batch.ts'
 export { ACCESS_NUMBER_MAX, ADDRESS_CHARS_MAX, decodeAccessBatch, encodeAccessBatch } from './access-codec.ts'
 export {

@@ -37,6 +37,12 @@ export function subnetKey(address: string, seed: number): number {
   return number === NOT_IPV4 ? hashedKey(subnetOf(address), seed) : number >>> 8
 }
 
+/** As `subnetKey`, from the text that `subnetOf` makes. */
+export function textSubnetKey(subnet: string, seed: number): number {
+  const number = ipv4Of(`${subnet}.0`)
+  return number === NOT_IPV4 ? hashedKey(subnet, seed) : number >>> 8
+}
+
 function hashedKey(text: string, seed: number): number {
   return HASHED + (hashText(`${seed}a${text}`) & LOW_20_BITS) * HIGH + hashText(`${seed}b${text}`)
 }

@@ -1,8 +1,16 @@
 /** Finds abuse in the request log: counts, scores, and says who it is. Pure: the times are those of the batches. */
 
 import type { AbuseModelDoc, AbuseRulesDoc, AbuseVerdict, SubjectKind } from '@bigtap/domain'
-import { DEFAULT_ABUSE_RULES } from '@bigtap/domain'
+import { DEFAULT_ABUSE_RULES, SUBJECT_KINDS, subjectOf } from '@bigtap/domain'
 import type { AccessColumns } from '@bigtap/protocol'
+import { addressKey, textSubnetKey } from './address.ts'
+import { Buyers } from './buyers.ts'
+import { BuyerJudge, explainGroup, isWorthJudging, judgeGroup, mercyOf } from './judge.ts'
+import { type Crowd, Observer } from './observer.ts'
+import { RuleSet } from './rule-set.ts'
+import { NO_PLACE } from './subject-table.ts'
+import { Subjects } from './subjects.ts'
+import { VerdictBook } from './verdict-book.ts'
 
 /** What bounds the engine; memory is taken at the start and never grows beyond it. */
 export interface AbuseLimits {
@@ -61,31 +69,56 @@ export interface AbuseCounters {
   judged: number
   given: number
   lifted: number
-  /** Verdicts that were not given because `verdictsMax` were in force. */
+  /** Times that a verdict was not given because `verdictsMax` were in force. */
   dropped: number
 }
 
-/** Counts the rows of the request log and judges those whom they are about. */
+/** Bits of the sketches per subject: addresses and devices of a uid; buyers, and bad ones, of the others. */
+const BITS = { uid: [64, 32], ip: [512, 512], subnet: [1_024, 1_024], device: [1_024, 1_024] } as const
+
+/**
+ * Counts the rows of the request log and judges those whom they are about.
+ *
+ * ```
+ *   batch ─► observer ─► tables, windows, sketches ─► judge (rules, model) ─► book (what is in force) ─► verdicts
+ * ```
+ */
 export class AbuseEngine {
   readonly limits: AbuseLimits
-  readonly counters: AbuseCounters = { rows: 0, outOfTime: 0, judged: 0, given: 0, lifted: 0, dropped: 0 }
-  #rules: AbuseRulesDoc = DEFAULT_ABUSE_RULES
-  #model: AbuseModelDoc | undefined
-  readonly #inForce = new Map<string, AbuseVerdict>()
+  readonly #crowd: Crowd
+  readonly #observer: Observer
+  readonly #book: VerdictBook
+  #rules: RuleSet
+  #judge: BuyerJudge
+  #now = 0
+  #judged = 0
+  #given = 0
+  #lifted = 0
 
   constructor(limits: AbuseLimits = DEFAULT_ABUSE_LIMITS) {
     this.limits = limits
+    const { uidsMax, addressesMax, subnetsMax, devicesMax, seed } = limits
+    this.#crowd = {
+      uid: new Buyers({ kind: 'uid', places: uidsMax, seed, bits: BITS.uid }),
+      ip: new Subjects({ kind: 'ip', places: addressesMax, seed, bits: BITS.ip }),
+      subnet: new Subjects({ kind: 'subnet', places: subnetsMax, seed, bits: BITS.subnet }),
+      device: new Subjects({ kind: 'device', places: devicesMax, seed, bits: BITS.device }),
+    }
+    this.#observer = new Observer(this.#crowd, seed)
+    this.#book = new VerdictBook(limits.verdictsMax)
+    this.#rules = new RuleSet(DEFAULT_ABUSE_RULES)
+    this.#judge = new BuyerJudge(this.#crowd, this.#rules, undefined)
   }
 
   /** Takes other rules and another model; the windows stay. Without a model only rules judge. */
   configure(rules: AbuseRulesDoc, model: AbuseModelDoc | undefined): void {
-    this.#rules = rules
-    this.#model = model
+    this.#rules = new RuleSet(rules)
+    this.#judge = new BuyerJudge(this.#crowd, this.#rules, model)
   }
 
   /** Counts the rows of a batch. Never throws for what stands in them. */
   observe(batch: AccessColumns): void {
-    this.counters.rows += batch.rows
+    this.#observer.observe(batch, this.#now)
   }
 
   /**
@@ -93,38 +126,120 @@ export class AbuseEngine {
    * graded already is named again only when the grade gets worse, or when it would end while the abuse lasts. A verdict
    * with `expiresAt` = `at` lifts an earlier one.
    */
-  tick(_now: number): readonly AbuseVerdict[] {
-    return []
+  tick(now: number): readonly AbuseVerdict[] {
+    this.#now = now
+    this.#book.sweep(now)
+    const said: AbuseVerdict[] = []
+    let left = this.limits.judgedPerTick
+    // The few groups first: a flood of buyers must not keep what is lifted from them waiting.
+    for (const kind of ['ip', 'subnet', 'device', 'uid'] as const) {
+      for (; left > 0 && said.length < this.limits.verdictsPerTick; left--) {
+        const place = this.#crowd[kind].nextTouched()
+        if (place === NO_PLACE) break
+        const verdict = kind === 'uid' ? this.#judgeBuyer(place, now) : this.#judgeGroup(this.#crowd[kind], place, now)
+        if (verdict !== undefined) said.push(verdict)
+      }
+    }
+    return said
   }
 
   /** Why a subject is graded as it is; undefined for one that is not counted and not graded. */
-  explain(subject: Subject, _now: number): Explanation | undefined {
-    const verdict = this.#inForce.get(`${subject.kind}:${subject.key}`)
-    return verdict && { features: {}, contributions: [], rules: [], score: verdict.score, verdict }
+  explain(subject: Subject, now: number): Explanation | undefined {
+    const verdict = this.#book.get(subjectOf(subject), now)
+    const subjects = this.#crowd[subject.kind]
+    const place = subjects.table.find(this.#keyOf(subject))
+    if (place === NO_PLACE) {
+      return verdict && { features: {}, contributions: [], rules: [], score: verdict.score, verdict }
+    }
+    const rules = this.#rules.matching(subjects, place, now)
+    if (subject.kind === 'uid') {
+      const score = this.#judge.score(place, now)
+      return { ...this.#judge.explain(place, now), rules, score, verdict }
+    }
+    return { features: explainGroup(subjects, place, now), contributions: [], rules, score: 0, verdict }
   }
 
   /** Forgets what was counted of a subject and its verdict, after an operator has lifted it; false when nothing was known. */
   forget(subject: Subject): boolean {
-    return this.#inForce.delete(`${subject.kind}:${subject.key}`)
+    const wasGraded = this.#book.forget(subjectOf(subject))
+    return this.#crowd[subject.kind].table.remove(this.#keyOf(subject)) || wasGraded
   }
 
-  /** Takes verdicts of an earlier process as in force, so that they are neither repeated nor forgotten. */
+  /** Takes verdicts of an earlier process, or of an operator, as in force, so that they are neither repeated nor forgotten. */
   restore(active: readonly AbuseVerdict[]): void {
-    for (const verdict of active) this.#inForce.set(`${verdict.kind}:${verdict.key}`, verdict)
+    for (const verdict of active) this.#book.restore(verdict)
+  }
+
+  /** Plain counts since the start. */
+  get counters(): AbuseCounters {
+    return {
+      rows: this.#observer.rows,
+      outOfTime: this.#observer.outOfTime,
+      judged: this.#judged,
+      given: this.#given,
+      lifted: this.#lifted,
+      dropped: this.#book.dropped,
+    }
+  }
+
+  /** Subjects that lost their place to others. */
+  get evicted(): number {
+    return SUBJECT_KINDS.reduce((sum, kind) => sum + this.#crowd[kind].table.evicted, 0)
+  }
+
+  /** Times that a row was not counted for a subject, because its table was full and it was a stranger. */
+  get turnedAway(): number {
+    return SUBJECT_KINDS.reduce((sum, kind) => sum + this.#crowd[kind].table.turnedAway, 0)
   }
 
   /** Verdicts in force, as far as the last tick knows. */
   get inForce(): number {
-    return this.#inForce.size
+    return this.#book.size
   }
 
   /** Subjects that are counted now, of all kinds. */
   get size(): number {
-    return this.#inForce.size + (this.#rules.version + (this.#model?.version ?? 0)) * 0
+    return SUBJECT_KINDS.reduce((sum, kind) => sum + this.#crowd[kind].table.size, 0)
   }
 
   /** Bytes of the tables, taken at the start. */
   get bytes(): number {
-    return 0
+    return SUBJECT_KINDS.reduce((sum, kind) => sum + this.#crowd[kind].bytes, 0)
+  }
+
+  #judgeBuyer(place: number, now: number): AbuseVerdict | undefined {
+    const { uid } = this.#crowd
+    if (!isWorthJudging(uid, place, now)) return undefined
+    this.#judged++
+    const deserts = this.#judge.judge(place, now)
+    if (deserts.kept === undefined) return undefined
+    return this.#say(this.#book.decide({ kind: 'uid', key: uid.nameOf(place), ...deserts }, now, this.#isShadow))
+  }
+
+  #judgeGroup(group: Subjects, place: number, now: number): AbuseVerdict | undefined {
+    this.#judged++
+    const { kind } = group
+    const deserts = judgeGroup(this.#rules, group, place, now)
+    const key = group.nameOf(place)
+    if (deserts.kept !== undefined) return this.#say(this.#book.decide({ kind, key, ...deserts }, now, this.#isShadow))
+    if (mercyOf(group, place, now) !== 'all') return undefined
+    const lifted = this.#book.lift(kind, key, 'good buyers share it', now)
+    if (lifted !== undefined) this.#lifted++
+    return lifted
+  }
+
+  #say(verdict: AbuseVerdict | undefined): AbuseVerdict | undefined {
+    if (verdict !== undefined) this.#given++
+    return verdict
+  }
+
+  get #isShadow(): boolean {
+    return this.#rules.doc.isShadow
+  }
+
+  #keyOf({ kind, key }: Subject): number {
+    if (kind === 'uid') return Number(key)
+    if (kind === 'device') return Number.parseInt(key, 16)
+    return kind === 'ip' ? addressKey(key, this.limits.seed) : textSubnetKey(key, this.limits.seed)
   }
 }

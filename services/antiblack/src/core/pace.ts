@@ -7,10 +7,12 @@ export const PACE = { hasty: 1, volley: 2, afterLast: 4 } as const
 const CLICK_MS = 60
 /** Two requests of one click are a person's; the third is a volley. */
 const CLICK_ASKS_MAX = 2
-/** Nobody is told to come back sooner, so that who does is hasty; when it is not known what was told. 250 ms less the jitter, less 20 ms. */
-const HASTY_MS = 180
-/** When it is known: this part of it, since answers are on their way for different times. */
-const HASTY_PART = 0.7
+/** Nobody is told to come back sooner, jitter and way included: who does is hasty, whatever was told. */
+const HASTY_MS = 110
+/** Part of what was told after which one may ask: answers are on their way for different times. */
+const TOLD_PART = 0.7
+/** People who press reload do not wait as told, but no person presses twice and more a second for long. */
+const PERSON_MS = 450
 /** Who comes back after that has come anew: the gap says nothing about the pace. */
 const GAP_MS_MAX = 30_000
 /** Rows of one buyer that come out of order by less are one click; by more they are ignored here. */
@@ -38,7 +40,7 @@ export interface PaceRow {
 export class Pace {
   readonly #at: Float64Array
   readonly #sku: Float64Array
-  readonly #toldMs: Uint16Array
+  readonly #hastyMs: Uint16Array
   readonly #clickAsks: Uint8Array
   readonly #isDone: Uint8Array
   /** Averages over the gaps between asks to buy: of the logarithm, and of its square. */
@@ -49,7 +51,7 @@ export class Pace {
   constructor(places: number) {
     this.#at = new Float64Array(places * LANES)
     this.#sku = new Float64Array(places * LANES)
-    this.#toldMs = new Uint16Array(places * LANES)
+    this.#hastyMs = new Uint16Array(places * LANES)
     this.#clickAsks = new Uint8Array(places * LANES)
     this.#isDone = new Uint8Array(places * LANES)
     this.#mean = new Float32Array(places)
@@ -58,7 +60,7 @@ export class Pace {
   }
 
   get bytes(): number {
-    const perLane = [this.#at, this.#sku, this.#toldMs, this.#clickAsks, this.#isDone]
+    const perLane = [this.#at, this.#sku, this.#hastyMs, this.#clickAsks, this.#isDone]
     return [...perLane, this.#mean, this.#square, this.#gaps].reduce((sum, one) => sum + one.byteLength, 0)
   }
 
@@ -86,7 +88,7 @@ export class Pace {
 
   /** A place was given to somebody else. */
   clear(place: number): void {
-    for (const column of [this.#at, this.#sku, this.#toldMs, this.#clickAsks, this.#isDone]) {
+    for (const column of [this.#at, this.#sku, this.#hastyMs, this.#clickAsks, this.#isDone]) {
       column.fill(0, place * LANES, (place + 1) * LANES)
     }
     this.#mean[place] = this.#square[place] = this.#gaps[place] = 0
@@ -95,7 +97,7 @@ export class Pace {
   #begin(slot: number, { at, skuId, toldMs, isLast }: PaceRow): number {
     this.#at[slot] = at
     this.#sku[slot] = skuId
-    this.#toldMs[slot] = toldMs
+    this.#hastyMs[slot] = hastyMsOf(toldMs)
     this.#clickAsks[slot] = 1
     this.#isDone[slot] = isLast ? 1 : 0
     return 0
@@ -105,14 +107,14 @@ export class Pace {
     const asks = Math.min(GAPS_MAX, (this.#clickAsks[slot] as number) + 1)
     this.#clickAsks[slot] = asks
     if (at > (this.#at[slot] as number)) this.#at[slot] = at
-    if (toldMs < (this.#toldMs[slot] as number)) this.#toldMs[slot] = toldMs
+    const hastyMs = hastyMsOf(toldMs)
+    if (hastyMs < (this.#hastyMs[slot] as number)) this.#hastyMs[slot] = hastyMs
     if (isLast) this.#isDone[slot] = 1
     return asks > CLICK_ASKS_MAX ? PACE.volley : 0
   }
 
   #nextClick(slot: number, row: PaceRow, gapMs: number): number {
-    const toldMs = this.#toldMs[slot] as number
-    const hastyMs = toldMs === 0 ? HASTY_MS : toldMs * HASTY_PART
+    const hastyMs = this.#hastyMs[slot] as number
     const wasDone = this.#isDone[slot] === 1
     if (row.lane === 0) this.#average(row.place, Math.log(gapMs))
     this.#begin(slot, row)
@@ -128,4 +130,9 @@ export class Pace {
     this.#square[place] = square + (log * log - square) * weight
     this.#gaps[place] = Math.min(GAPS_MAX, gaps + 1)
   }
+}
+
+/** Who comes back sooner than this after an answer is hasty, ms. */
+function hastyMsOf(toldMs: number): number {
+  return toldMs === 0 ? HASTY_MS : Math.min(PERSON_MS, toldMs * TOLD_PART)
 }
