@@ -1,8 +1,10 @@
 /** `npm run bench -- [NAME …] [--json]`: value and baseline of each benchmark, measured in turn in one run. */
 
+import { runAntiblack } from './antiblack.ts'
 import { runBroadcast } from './broadcast.ts'
 import { runCounter } from './counter.ts'
 import { runDecide } from './decide.ts'
+import { runDetect } from './detect.ts'
 import { runEdge } from './edge.ts'
 import { runFailover } from './failover.ts'
 import { runFreshness } from './freshness.ts'
@@ -26,6 +28,8 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   pace: runPace,
   soldout: runSoldout,
   reservations: runReservations,
+  antiblack: runAntiblack,
+  detect: runDetect,
 }
 
 const args = process.argv.slice(2)
