@@ -40,6 +40,10 @@ export const settings = defineSettings({
     read: readAsksMax,
   },
   askMsMax: setting.durationMs('BIGTAP_LIMITER_ASK_MS', { default: 100, doc: 'time that an ask waits for Middle' }),
+  profileFile: setting.string('BIGTAP_LIMITER_PROFILE_FILE', {
+    default: '',
+    doc: 'offline profile: a file of uid,tier or {"uid","tier"} lines, read again when it changes; empty: none',
+  }),
   sessionMs: setting.durationMs('BIGTAP_SESSION_MS', { default: 43_200_000, doc: 'life of a session' }),
   ticketMs: {
     ...setting.durationMs('BIGTAP_TICKET_MS', { default: 60_000, doc: 'life of a hidden purchase path, at most 1 h' }),
