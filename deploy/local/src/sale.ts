@@ -13,11 +13,10 @@ import type { Platform } from './platform.ts'
 import { startProbe } from './probe.ts'
 import type { Display } from './progress.ts'
 import { composeReport, type SaleReport } from './report.ts'
-import { activityTerms, skuTerms } from './terms.ts'
+import { activityTerms, saleMsMax, skuTerms } from './terms.ts'
 import { OPS_OFFSET } from './topology.ts'
 
 const OPENS_IN_MS = 4_000
-const SALE_MS_MAX = 180_000
 const SETTLE_MS_MAX = 40_000
 const SETTLE_EVERY_MS = 250
 const SIGN_IN_MS_MAX = 180_000
@@ -44,7 +43,7 @@ export async function runSale(platform: Platform, options: StartOptions, display
     for (const { role, atMs } of options.kills) scheduleKill(platform, role, sale.opensAt + atMs, display)
     crowd.onProgress = (progress) => display.progress(progress, (Date.now() - sale.opensAt) / 1000)
     crowd.tell({ type: 'sale', ...sale })
-    const { result } = await crowd.wait('result', SALE_MS_MAX + OPENS_IN_MS + SETTLE_MS_MAX)
+    const { result } = await crowd.wait('result', saleMsMax(options) + OPENS_IN_MS + SETTLE_MS_MAX)
 
     display.step('the crowd is done; waiting until every hold and token is settled')
     const invariants = await untilSettled(admin, sale.activityId)
@@ -73,7 +72,7 @@ interface DefinedSale {
 
 async function defineSale(admin: AdminClient, options: StartOptions): Promise<DefinedSale> {
   const opensAt = Date.now() + OPENS_IN_MS
-  const closesAt = opensAt + SALE_MS_MAX * 5
+  const closesAt = opensAt + saleMsMax(options) * 5
   const terms = activityTerms(options, opensAt, closesAt)
   const { id: activityId } = await admin.call<{ id: number }>('POST', 'activities', terms)
   const skuIds: number[] = []
@@ -82,7 +81,7 @@ async function defineSale(admin: AdminClient, options: StartOptions): Promise<De
     skuIds.push((await admin.call<{ id: number }>('POST', `activities/${activityId}/skus`, product)).id)
   }
   await admin.call('POST', `activities/${activityId}/actions/schedule`)
-  return { activityId, skuIds, opensAt, endsAt: opensAt + SALE_MS_MAX }
+  return { activityId, skuIds, opensAt, endsAt: opensAt + saleMsMax(options) }
 }
 
 async function untilSettled(admin: AdminClient, activityId: number): Promise<Invariants> {

@@ -4,6 +4,7 @@ import type { CrowdSettings } from '@bigtap/crowd/buyer-plan'
 import { abuseMsOf } from '@bigtap/crowd/plan-profiles'
 import type { StartOptions } from './args.ts'
 
+const SALE_MS_MAX = 180_000
 /** A larger crowd on the same cores takes longer at the till. */
 const holdSecondsFor = (buyers: number) => 8 + Math.ceil(buyers / 2_000)
 const tokenSecondsFor = (buyers: number) => 6 + Math.ceil(buyers / 2_500)
@@ -56,11 +57,18 @@ function paceMin({ profile }: StartOptions): number {
   return profile === undefined ? 5 : 1
 }
 
+/** How long buyers may come and wait, from the opening, ms. */
+export function saleMsMax(options: StartOptions): number {
+  return SALE_MS_MAX + attackMs(options)
+}
+
 /** With abuse the sale lasts as long as the attack: units that are gone before it comes would prove nothing. */
 function sellOutSeconds(options: StartOptions): number {
-  const seconds = Math.max(SELL_OUT_SECONDS_MIN, options.stock / ORDERS_PER_SECOND)
+  return Math.max(SELL_OUT_SECONDS_MIN, options.stock / ORDERS_PER_SECOND, attackMs(options) / 1_000)
+}
+
+function attackMs(options: StartOptions): number {
   const { profile } = options
-  if (profile === undefined) return seconds
   const crowd: CrowdSettings = options
-  return Math.max(seconds, abuseMsOf({ ...crowd, profile }) / 1_000)
+  return profile === undefined ? 0 : abuseMsOf({ ...crowd, profile })
 }

@@ -91,6 +91,8 @@ describe('a crowd of profiles', () => {
 
     expect(new Set(sharers.map(({ uid }) => uid)).size).toBe(Math.ceil(400 / 30))
     expect(addressesOf(sharers).size).toBe(400)
+    const first = sharers.filter(({ uid }) => uid === sharers[0]?.uid).map(({ arriveMs }) => arriveMs)
+    expect(Math.max(...first) - Math.min(...first)).toBeLessThan(8_000)
   })
 
   test('abuse comes at the stated pace, however many seats there are', () => {

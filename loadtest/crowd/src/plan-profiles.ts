@@ -32,6 +32,8 @@ const PERSON_CONNECTIONS = 2
 const SHARED_BY = 4_000
 const SHARED_CONNECTIONS = 48
 const REFRESH_MS = [600, 1_500] as const
+/** Those who share an account come together, as one who passes it on would want it. */
+const SHARERS_WITHIN_MS = 8_000
 /** Addresses of a farm: one for three of its accounts, each of which uses three in turn. */
 const FARM_PER_ADDRESS = 3
 const FARM_TURNS = 3
@@ -56,13 +58,17 @@ export function planProfiles(settings: ProfileSettings, draw: Draw): BuyerPlan[]
     const first = index
     index += count
     const origins = originsOf(profile, count, book, draw)
+    const arrive = arrivals(profile, abuseMs, draw)
     return Array.from({ length: count }, (_, seat): BuyerPlan => {
       const origin = origins(seat)
-      if (!isAbusive(profile)) return planHonest(profile, uidOf(settings.seed, first + seat), origin, settings, draw)
+      if (!isAbusive(profile)) {
+        const person = planHonest(profile, uidOf(settings.seed, first + seat), origin, settings, draw)
+        return { ...person, patienceMs: person.patienceMs + abuseMs }
+      }
       const { perGroup } = termsOf(profile)
       const isShared = profile === 'sharer'
       const uid = uidOf(settings.seed, first + (isShared ? seat - (seat % perGroup) : seat))
-      return planAbuse({ profile, uid, origin, abuseMs, isShared }, settings, draw)
+      return planAbuse({ profile, uid, origin, arriveMs: arrive(seat), isShared }, settings, draw)
     })
   })
 }
@@ -77,12 +83,16 @@ interface Abuse {
   readonly profile: Profile
   readonly uid: number
   readonly origin: Origin
-  readonly abuseMs: number
+  readonly arriveMs: number
   /** An account of several seats: nobody of them takes back what another one has bought. */
   readonly isShared: boolean
 }
 
-function planAbuse({ profile, uid, origin, abuseMs, isShared }: Abuse, { skus }: CrowdSettings, draw: Draw): BuyerPlan {
+function planAbuse(
+  { profile, uid, origin, arriveMs, isShared }: Abuse,
+  { skus }: CrowdSettings,
+  draw: Draw,
+): BuyerPlan {
   const { rounds, everyMs, clicks } = termsOf(profile)
   return {
     uid,
@@ -90,7 +100,7 @@ function planAbuse({ profile, uid, origin, abuseMs, isShared }: Abuse, { skus }:
     profile,
     origin,
     skuIndex: isShared ? uid % skus : pick(draw, skus),
-    arriveMs: -ABUSE_EARLY_MS + draw() * (abuseMs + ABUSE_EARLY_MS),
+    arriveMs,
     clicks: whole(draw, clicks),
     botAsks: whole(draw, rounds),
     botEveryMs: between(draw, everyMs),
@@ -101,6 +111,16 @@ function planAbuse({ profile, uid, origin, abuseMs, isShared }: Abuse, { skus }:
     cancels: !isShared && draw() < 0.05,
     repeatsCart: !isShared && draw() < 0.3,
     thinkMs: 0,
+  }
+}
+
+/** When the seats of an abusive profile come: evenly over the attack; those of one account close together. */
+function arrivals(profile: Profile, abuseMs: number, draw: Draw): (seat: number) => number {
+  const within = profile === 'sharer' ? SHARERS_WITHIN_MS : 0
+  let from = 0
+  return (seat) => {
+    if (within === 0 || seat % termsOf(profile).perGroup === 0) from = draw() * Math.max(0, abuseMs - within)
+    return -ABUSE_EARLY_MS + from + draw() * within
   }
 }
 
