@@ -10,7 +10,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   protocol: ['kernel', 'domain'],
   token: ['kernel'],
   transport: ['kernel', 'protocol'],
-  store: ['kernel', 'domain'],
+  store: ['kernel', 'domain', 'protocol'],
   eventlog: ['kernel'],
   db: ['kernel', 'domain'],
   http: ['kernel', 'domain', 'token'],

@@ -3,11 +3,13 @@
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import { CodedError } from '@bigtap/kernel'
 import {
+  type AbuseVerdictBatch,
   type Ack,
   AHEAD_MAX,
   CALL_PREFIX,
   type Command,
   type CommandBatch,
+  decodeAbuseVerdicts,
   decodeCommandBatch,
   decodeError,
   encodeAck,
@@ -43,6 +45,8 @@ export interface FrontLinksParts {
   readonly clock: Clock
   readonly random: Random
   readonly onCall?: CallHandler
+  /** Verdicts about abuse, as routers hand them on; passed over where nobody wants them. */
+  readonly onAbuseVerdicts?: (batch: AbuseVerdictBatch) => void
   /** Makes a link; another one in a simulation. */
   readonly dial?: typeof createDialer
 }
@@ -57,6 +61,7 @@ const ROUTERS_MAX = 16
  *   router 1 ─┐              ┌─ documents ─► mirror.offer ─┐
  *   router 2 ─┴─ Command ────┤                             ├─► Ack, with the frame's correlation
  *                            └─ call:NAME ─► onCall, once ─┘
+ *             AbuseVerdicts ──► onAbuseVerdicts
  *   the mirror has read by itself ─────────────────────────► Ack, correlation 0, to all
  * ```
  */
@@ -123,6 +128,7 @@ export class FrontLinks {
 
   #onFrame(from: { link: Link; address: string }, kind: Kind, correlation: number, body: Uint8Array): void {
     if (kind === KIND.command) this.#onCommands(from, correlation, decodeCommandBatch(body))
+    else if (kind === KIND.abuseVerdicts) this.#parts.onAbuseVerdicts?.(decodeAbuseVerdicts(body))
     else if (kind === KIND.error) {
       this.#parts.logger.warn({ router: from.address, ...decodeError(body) }, 'a router refused a frame')
     }

@@ -1,6 +1,7 @@
 /** What limiter, Middle, cart, counter and order have in common: mirror, links to the routers, heartbeat. */
 
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
+import type { AbuseVerdictBatch } from '@bigtap/protocol'
 import { CatalogStore, heartbeatLoop, type NodeState, Nodes, type Store } from '@bigtap/store'
 import type { createDialer } from '@bigtap/transport'
 import { type CallHandler, FrontLinks } from './front-links.ts'
@@ -35,6 +36,8 @@ export interface FrontParts {
   state?(): NodeState
   /** `call:NAME` commands, each once. */
   readonly onCall?: CallHandler
+  /** Verdicts about abuse, as routers hand them on. */
+  readonly onAbuseVerdicts?: (batch: AbuseVerdictBatch) => void
   /** Makes a link; another one in a simulation. */
   readonly dial?: typeof createDialer
 }
@@ -60,13 +63,18 @@ export interface Front {
 
 /** Makes a front; its parts begin it. */
 export function createFront(parts: FrontParts): Front {
-  const { service, role, settings, store, logger, metrics, clock, random, onCall, dial } = parts
+  const { service, role, settings, store, logger, metrics, clock, random, onCall, onAbuseVerdicts, dial } = parts
   const { nodeId, clusterSecret, routers } = settings
   const mirror = new Mirror({ service }, { catalog: new CatalogStore(store), logger, clock, metrics })
   const loop = new LoopDelay({ clock })
   const links = new FrontLinks(
     { service, nodeId, role, clusterSecret, routers },
-    { mirror, loop, logger, metrics, clock, random, ...(onCall && { onCall }), ...(dial && { dial }) },
+    {
+      ...{ mirror, loop, logger, metrics, clock, random },
+      ...(onCall && { onCall }),
+      ...(onAbuseVerdicts && { onAbuseVerdicts }),
+      ...(dial && { dial }),
+    },
   )
   const { address, statsAddress } = addressesOf(settings)
   const heartbeat = heartbeatLoop(new Nodes(store), () => ({

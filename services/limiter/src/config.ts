@@ -13,6 +13,16 @@ export const settings = defineSettings({
   clusterSecret: shared.clusterSecret,
   routers: shared.routers,
   publicOrigin: shared.publicOrigin,
+  eventLog: shared.eventLog,
+  kafkaBrokers: shared.kafkaBrokers,
+  accessLog: setting.boolean('BIGTAP_LIMITER_ACCESS_LOG', {
+    default: true,
+    doc: 'write what became of requests to topic access',
+  }),
+  verdictsMax: setting.int('BIGTAP_LIMITER_VERDICTS_MAX', {
+    default: 200_000,
+    doc: 'verdicts about abuse that are known at a time, some 300 bytes each; beyond: graded without',
+  }),
   statsPort: setting.port('BIGTAP_LIMITER_LINK_PORT', {
     default: 8510,
     doc: 'port of links: where dcacenter asks for figures',

@@ -4,6 +4,7 @@ import { createFront } from '@bigtap/catalog'
 import { runService, watchProcess } from '@bigtap/runtime'
 import { connectStore, Once, Reservations } from '@bigtap/store'
 import { createKeyRing } from '@bigtap/token'
+import { createAbuse } from './abuse-parts.ts'
 import { settings as spec } from './config.ts'
 import type { EdgeKind } from './edge/edge.ts'
 import { createIdTokenVerifier } from './id-token.ts'
@@ -18,7 +19,8 @@ await runService('limiter', spec, async (context) => {
   const { settings, logger, metrics, clock, random, page } = context
   const { jwksUrl, jwtIssuer, jwtAudience } = settings
   const store = connectStore({ url: settings.redisUrl, commandMsMax: STORE_MS_MAX }, { logger })
-  const front = createFront({ ...context, service: 'limiter', role: 'limiter', store })
+  const abuse = createAbuse(settings, { ...context, store })
+  const front = createFront({ ...context, service: 'limiter', role: 'limiter', store, onAbuseVerdicts: abuse.onFrame })
   const { mirror } = front
   const limiter = createLimiter(
     {
@@ -29,6 +31,8 @@ await runService('limiter', spec, async (context) => {
     },
     {
       mirror,
+      log: abuse.log,
+      verdicts: abuse.verdicts,
       reservations: new Reservations(store),
       once: new Once(store),
       ring: createKeyRing({ current: settings.tokenSecret, previous: settings.tokenSecretPrevious }),
@@ -42,6 +46,7 @@ await runService('limiter', spec, async (context) => {
   )
   const stats = createStatsServer(settings, { ...context, figures: limiter.figures, readProcess: watchProcess() })
   page('/debug/catalog', () => ({ revision: mirror.revision, digest: mirror.digest, refused: mirror.refused }))
+  page('/debug/verdicts', abuse.view)
   page('/debug/cpu', () => ({ ...process.cpuUsage(), edge: limiter.edge.kind }))
   return [
     {
@@ -50,6 +55,7 @@ await runService('limiter', spec, async (context) => {
       start: () => store.waitUntilReady(STORE_WAIT_MS).catch(() => logger.warn({}, 'redis is not there yet')),
       stop: () => store.close(),
     },
+    ...abuse.parts,
     ...front.parts,
     {
       name: 'limiter',
