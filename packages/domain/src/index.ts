@@ -104,6 +104,7 @@ export {
   type TokenId,
   type Uid,
 } from './ids.ts'
+export { type LineRate, stepLineRate } from './line-rate.ts'
 export {
   ORDER_EVENTS,
   ORDER_STATES,
@@ -124,7 +125,15 @@ export {
 } from './policy-plan.ts'
 export { NO_PRESSURE, PRESSURE_FACTOR_MIN, PRESSURE_KEY, type PressureDoc, parsePressureDoc } from './pressure.ts'
 export { evaluateRule, type RuleQuestion } from './purchase-rule.ts'
-export { parseSharesDoc, SHARERS_MAX, SHARES_KEY, type Share, type SharesDoc } from './shares.ts'
+export {
+  parseSharesDoc,
+  SHARERS_MAX,
+  SHARES_KEY,
+  SHARES_OLD_MS,
+  type Share,
+  type SharesDoc,
+  shareOf,
+} from './shares.ts'
 export {
   paceOf,
   SKU_EVENT_TYPES,

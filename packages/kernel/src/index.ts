@@ -3,6 +3,7 @@ export { DeadlineSweep } from './deadlines.ts'
 export { AssertionError, assert, CodedError, type Fault, hasCode } from './errors.ts'
 export { hashText, hashUid, mix, SLOT_COUNT, slotOf } from './hash.ts'
 export type { LimitSettings, LimitState, LimitStep } from './limit/algorithm.ts'
+export { KEYS_APART, KeyRoom } from './limit/key-table.ts'
 export { createLimiter, type KeyedLimiter, limitStep } from './limit/keyed-limiter.ts'
 export {
   type Clock,

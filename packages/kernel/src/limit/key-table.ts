@@ -2,9 +2,36 @@
 export const NO_PLACE = -1
 
 const PLACES_AT_START = 64
+/** So many keys a table may have though the room is used up: a flood at one limit must not disarm the others. */
+export const KEYS_APART = 1_024
+
+/** Room for keys that several tables share, beside the `KEYS_APART` that each has for itself. */
+export class KeyRoom {
+  readonly keysMax: number
+  #used = 0
+
+  constructor(keysMax: number) {
+    this.keysMax = keysMax
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  /** Takes the place of one key; false when there is none. */
+  take(): boolean {
+    if (this.#used >= this.keysMax) return false
+    this.#used++
+    return true
+  }
+
+  giveBack(keys: number): void {
+    this.#used -= keys
+  }
+}
 
 /**
- * Remembers at most `keysMax` keys and gives each a place (0, 1, 2 …) for columns that run beside it. A full table
+ * Remembers at most `keysMax` keys, as far as the shared room goes, and gives each a place (0, 1, 2 …) for columns that run beside it. A full table
  * forgets the key that was used longest ago and gives its place to the new one.
  *
  * ```
@@ -17,6 +44,8 @@ const PLACES_AT_START = 64
 export class KeyTable {
   readonly keysMax: number
   evicted = 0
+  readonly #room: KeyRoom | undefined
+  #roomTaken = 0
   readonly #places = new Map<number | string, number>()
   readonly #keys: (number | string)[] = []
   #older: Int32Array
@@ -24,8 +53,9 @@ export class KeyTable {
   #newest = NO_PLACE
   #oldest = NO_PLACE
 
-  constructor(keysMax: number) {
+  constructor(keysMax: number, room?: KeyRoom) {
     this.keysMax = keysMax
+    this.#room = room
     this.#older = new Int32Array(Math.min(PLACES_AT_START, keysMax))
     this.#newer = new Int32Array(this.#older.length)
   }
@@ -52,11 +82,25 @@ export class KeyTable {
 
   /** Gives a key that is not remembered a place; what stands in the columns there belongs to nobody any more. */
   add(key: number | string): number {
-    const place = this.size < this.keysMax ? this.#openPlace() : this.#evict()
+    const place = this.#hasRoom() ? this.#openPlace() : this.#evict()
     this.#keys[place] = key
     this.#places.set(key, place)
     this.#linkNewest(place)
     return place
+  }
+
+  /** Gives the shared room back; the table is not to be used any more. */
+  release(): void {
+    this.#room?.giveBack(this.#roomTaken)
+    this.#roomTaken = 0
+  }
+
+  #hasRoom(): boolean {
+    if (this.size >= this.keysMax) return false
+    if (this.#room === undefined || this.size < KEYS_APART) return true
+    if (!this.#room.take()) return false
+    this.#roomTaken++
+    return true
   }
 
   #openPlace(): number {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { AssertionError } from '../errors.ts'
 import { REFERENCES } from '../test-support/limit-references.ts'
 import type { LimitSettings } from './algorithm.ts'
+import { KEYS_APART, KeyRoom } from './key-table.ts'
 import { createLimiter, limitStep } from './keyed-limiter.ts'
 
 const ALGORITHMS = ['fixed-window', 'sliding-window', 'leaky-bucket', 'token-bucket'] as const
@@ -193,6 +194,21 @@ test('spraying keys stays within the bound and forgets the key that was idle lon
   }
   expect(limiter.size).toBe(1_000)
   expect(limiter.evicted).toBe(50_000 - 999)
+})
+
+test('limits that share a room stay within it together, and a flood at one leaves the others their keys', () => {
+  const room = new KeyRoom(5_000)
+  const limits = Array.from({ length: 3 }, () =>
+    createLimiter({ algorithm: 'fixed-window', seconds: 3_600, maxCount: 1, keysMax: 200_000, room }),
+  )
+  for (let n = 0; n < 20_000; n++) limits[0]?.take(n, START)
+  for (let n = 0; n < 2_000; n++) limits[1]?.take(n, START)
+
+  expect(limits.map(({ size }) => size)).toEqual([5_000 + KEYS_APART, KEYS_APART, 0])
+
+  limits[0]?.release()
+  for (let n = 0; n < 2_000; n++) limits[2]?.take(n, START)
+  expect([limits[2]?.size, room.used]).toEqual([2_000, 2_000 - KEYS_APART])
 })
 
 test('a key that falls out starts afresh, and the place it leaves holds nothing of it', () => {

@@ -1,7 +1,7 @@
 import { assert } from '../errors.ts'
 import type { LimitSettings, LimitState, LimitStep } from './algorithm.ts'
 import { fixedWindow } from './fixed-window.ts'
-import { KeyTable, NO_PLACE } from './key-table.ts'
+import { type KeyRoom, KeyTable, NO_PLACE } from './key-table.ts'
 import { leakyBucket } from './leaky-bucket.ts'
 import { slidingWindow } from './sliding-window.ts'
 import { tokenBucket } from './token-bucket.ts'
@@ -14,6 +14,8 @@ export interface KeyedLimiter {
   putBack(): void
   /** Changes `maxCount` and `burst`, and nothing of what was counted: who is over the new limit waits its window out. */
   retune(settings: LimitSettings): void
+  /** Gives its share of the room back; it is not to be used any more. */
+  release(): void
   readonly size: number
   readonly evicted: number
 }
@@ -34,14 +36,14 @@ export function limitStep(settings: LimitSettings): LimitStep {
 }
 
 /**
- * Makes a limiter that remembers at most `keysMax` keys. At the limit the key that was used longest ago is forgotten:
+ * Makes a limiter that remembers at most `keysMax` keys, as far as the room goes that it shares with others. At the limit the key that was used longest ago is forgotten:
  * spraying keys costs the sprayer its own memory, and a forgotten key starts afresh, so nobody is blocked for ever.
  * An access of a known key allocates nothing.
  */
-export function createLimiter(settings: LimitSettings & { keysMax: number }): KeyedLimiter {
+export function createLimiter(settings: LimitSettings & { keysMax: number; room?: KeyRoom }): KeyedLimiter {
   assert(settings.keysMax >= 1, `limiter with ${settings.keysMax} keys`)
   let step = limitStep(settings)
-  const keys = new KeyTable(Math.floor(settings.keysMax))
+  const keys = new KeyTable(Math.floor(settings.keysMax), settings.room)
   const states = new StateColumns(keys.places)
   return {
     take(key, now) {
@@ -61,6 +63,7 @@ export function createLimiter(settings: LimitSettings & { keysMax: number }): Ke
       assert(isSameKind, `limit ${settings.algorithm} over ${settings.seconds} s cannot become another kind`)
       step = limitStep(next)
     },
+    release: () => keys.release(),
     get size() {
       return keys.size
     },
