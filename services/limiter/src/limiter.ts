@@ -1,6 +1,8 @@
 /** The limiter put together from its parts: used by main.ts and by tests, over any catalog and store. */
 
+import { createHmac } from 'node:crypto'
 import type { Mirror } from '@bigtap/catalog'
+import { VERDICT } from '@bigtap/domain'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { KeyRing } from '@bigtap/token'
 import type { createDialer } from '@bigtap/transport'
@@ -11,12 +13,14 @@ import { AskAgain } from './ask-again.ts'
 import { ChallengeDesk, type OnceStore } from './challenge-desk.ts'
 import { AccessLimits } from './core/access-limits.ts'
 import { AskTable } from './core/ask-table.ts'
+import type { CohortKey } from './core/cohort.ts'
 import { Gate, notStartedReply } from './core/gate.ts'
 import { Grader } from './core/grade.ts'
 import { type AccessLog, NO_LOG, NO_PROFILE, NO_VERDICTS, type Profile, type VerdictBook } from './core/ports.ts'
 import { EDGE_FAULTS, retryReply } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
 import { Sessions } from './core/session.ts'
+import { Shedding } from './core/shedding.ts'
 import { isToldToWait, StageOne } from './core/stage-one.ts'
 import { Tickets } from './core/tickets.ts'
 import { isEmpty, isMoved, verdictReply } from './core/verdicts.ts'
@@ -91,7 +95,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const seats = new SeatKeeper({ catalog: mirror, store: parts.reservations, logger, metrics })
   const pages = new ActivityPages(mirror, (activityId) => seats.countOf(activityId))
   const draw = () => random.next()
-  const { links, again } = linkToMiddle(settings, { ...parts, asks })
+  const { links, again, shedding } = linkToMiddle(settings, { ...parts, asks, gate })
   const { isTrusted } = settings
   const count = counts.count
   const { verdicts = NO_VERDICTS, profile = NO_PROFILE } = parts
@@ -106,6 +110,8 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     grader,
     held,
     log,
+    shedding,
+    cohortKey: cohortKeyOf(settings.clusterSecret),
   }
   const stages = { clock, random, ring, gate, ...checks, asks }
   const pipeline = new Pipeline({ ...stages, seats, asker: again, isTrusted, count })
@@ -130,12 +136,13 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     { logger, faults: EDGE_FAULTS, onExchange: app.onExchange, onError: (error) => logger.error({ error }, 'a bug') },
   )
   counts.watch(asks, edge)
+  watchShedding(shedding, metrics)
   mirror.onChange((keys) => {
     gate.onChange(keys)
     pages.clear()
     links.follow(mirror.slotTable())
   })
-  const figures = { edge, asks, answers: counts, skus: gate.counts, catalog: mirror }
+  const figures = { edge, asks, shedding, answers: counts, skus: gate.counts, catalog: mirror }
   return assemble({
     edge,
     links,
@@ -143,10 +150,31 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     seats,
     asks,
     settings,
-    sweep: () => sweep(asks, clock, draw),
+    sweep: () => {
+      sweep(asks, clock, draw)
+      shedding.tick(clock.monotonic())
+    },
     mirror,
     figures,
   })
+}
+
+/** All limiters derive the same key, so that a buyer's cohort is the same at each. */
+function cohortKeyOf(clusterSecret: string): CohortKey {
+  const bytes = createHmac('sha256', clusterSecret).update('cohorts of buyers').digest()
+  return { a: bytes.readUInt32LE(0), b: bytes.readUInt32LE(4) }
+}
+
+function watchShedding(shedding: Shedding, metrics: Metrics): void {
+  metrics.gauge('bigtap_limiter_shed_threshold_count', 'Ranks that are let in, of 96', () => shedding.threshold)
+  metrics.gauge('bigtap_limiter_queue_wait_seconds', 'Longest wait of an ask now', () => shedding.waitMs / 1_000)
+  metrics.gauge('bigtap_limiter_queue_depth', 'Asks that wait to be sent to Middle', () => shedding.waiting)
+  metrics.gauge('bigtap_limiter_in_flight_count', 'Asks under way at Middle', () => shedding.inFlight)
+  metrics.gauge('bigtap_limiter_loop_delay_seconds', 'Longest standstill lately', () => shedding.loopMs / 1_000)
+  for (const tier of shedding.shed.keys()) {
+    const read = () => shedding.shed[tier] as number
+    metrics.gauge('bigtap_limiter_shed_total', 'Requests that were shed, by tier', read, { tier: `${tier}` })
+  }
 }
 
 /** Stage one sees who is told to come back later. */
@@ -162,9 +190,9 @@ function watchedLog(log: AccessLog, rules: StageOne, clock: Clock): AccessLog {
 /** Asks go to the owners of their slots; what nobody decides about now is asked again. */
 function linkToMiddle(
   settings: LimiterSettings,
-  parts: LimiterParts & { asks: AskTable },
-): { links: MiddleLinks; again: AskAgain } {
-  const { asks, mirror, random, logger, metrics, clock, dial } = parts
+  parts: LimiterParts & { asks: AskTable; gate: Gate },
+): { links: MiddleLinks; again: AskAgain; shedding: Shedding } {
+  const { asks, gate, mirror, random, logger, metrics, clock, dial } = parts
   const answer = (askId: number, reply: Reply) => {
     asks.settle(askId, reply)
   }
@@ -177,9 +205,11 @@ function linkToMiddle(
       const code = verdicts.code[row]
       if (isEmpty(code) && asks.uidOf(askId) > 0 && !isOwner(askId, nodeId)) return
       if (isMoved(code) && asks.uidOf(askId) > 0) return again.putOff(askId)
+      shedding.onVerdict(askId, code ?? VERDICT.unavailable, clock.monotonic())
       const opening = () => notStartedReply(mirror.activity(asks.activityOf(askId))?.opensAt ?? 0)
       answer(askId, verdictReply(verdicts, row, random.next(), opening))
     },
+    onShedFrom: (lane, rank) => shedding.onShedFrom(lane, rank, clock.monotonic()),
     onUnsent: (askId, isLost) => {
       if (isLost) again.putOff(askId)
       else answer(askId, retryReply('overloaded', random.next()))
@@ -188,8 +218,21 @@ function linkToMiddle(
     onMoved: (isMoved) => again.onMoved(isMoved),
   })
   const onGivenUp = (askId: number) => answer(askId, retryReply('unavailable', random.next()))
-  const again = new AskAgain({ asks, links, onGivenUp })
-  return { links, again }
+  const shedding = new Shedding(
+    { tickMs: SWEEP_EVERY_MS },
+    {
+      asks,
+      laneOf: (uid) => links.laneOf(uid),
+      send: (askId, uid, activityId, skuId) => links.ask(askId, uid, activityId, skuId),
+      onShed: (askId) => {
+        gate.countShed(asks.activityOf(askId), asks.skuOf(askId))
+        answer(askId, retryReply('overloaded', random.next()))
+      },
+      onNoLink: (askId) => again.putOff(askId),
+    },
+  )
+  const again = new AskAgain({ asks, links: shedding, onGivenUp })
+  return { links, again, shedding }
 }
 
 function sweep(asks: AskTable, clock: Clock, draw: () => number): void {

@@ -12,6 +12,7 @@ import {
   VerdictColumns,
 } from '@bigtap/protocol'
 import { Batcher, createDialer, type Dialer } from '@bigtap/transport'
+import { LANES_MAX } from './core/shedding.ts'
 import type { Asker } from './pipeline.ts'
 
 /** Who we are on the links, and the time that an ask has. */
@@ -30,6 +31,8 @@ export interface MiddleLinksParts {
   /** Makes a link; another one in a simulation. */
   readonly dial?: typeof createDialer
   onVerdict(verdicts: VerdictColumns, row: number, nodeId: string): void
+  /** What a node says of its own threshold, a rank; 0 for none. Before the verdicts of its frame. */
+  onShedFrom(lane: number, rank: number): void
   onUnsent(askId: number, isLost: boolean): void
   /** A link was lost: what was asked on it is answered no more. */
   onLost(nodeId: string): void
@@ -48,6 +51,8 @@ interface Node {
   readonly dialer: Dialer
   readonly asks: AskColumns
   readonly batcher: Batcher
+  /** Number of the node among those that there were; further ones than LANES_MAX share. */
+  readonly lane: number
 }
 
 /** One link per node of the slot table. */
@@ -61,6 +66,7 @@ export class MiddleLinks implements Asker {
   #table: SlotTableDoc | undefined
   #owners: readonly (Node | undefined)[] = []
   #asked = 0
+  #dialed = 0
 
   constructor(settings: MiddleLinksSettings, parts: MiddleLinksParts) {
     this.#settings = settings
@@ -82,6 +88,12 @@ export class MiddleLinks implements Asker {
     this.#asked++
     node.batcher.added()
     return true
+  }
+
+  /** The lane of the node that owns a buyer; -1 when there is none, or no link to it. */
+  laneOf(uid: number): number {
+    const node = this.#owners[slotOf(uid)]
+    return node === undefined || node.dialer.state !== 'ready' ? -1 : node.lane
   }
 
   /** Takes the slot table over: dials new nodes, leaves those that are in it no more. */
@@ -122,11 +134,12 @@ export class MiddleLinks implements Asker {
   #dial(id: string, address: string): Node {
     const { nodeId, clusterSecret } = this.#settings
     const { logger, metrics, clock, random, dial = createDialer } = this.#parts
+    const lane = this.#dialed++ % LANES_MAX
     const dialer = dial(
       { address, nodeId, role: 'limiter', clusterSecret, peerNodeId: id },
       {
         ...{ logger, metrics, clock, random },
-        onFrame: (_link, kind, _correlation, body) => this.#onFrame(id, kind, body),
+        onFrame: (_link, kind, _correlation, body) => this.#onFrame(id, lane, kind, body),
         onClose: () => this.#parts.onLost(id),
       },
     )
@@ -136,7 +149,7 @@ export class MiddleLinks implements Asker {
       { flush: () => this.#flush(asks, dialer) },
     )
     dialer.start()
-    return { id, address, dialer, asks, batcher }
+    return { id, address, dialer, asks, batcher, lane }
   }
 
   #flush(asks: AskColumns, dialer: Dialer): void {
@@ -148,10 +161,11 @@ export class MiddleLinks implements Asker {
     asks.clear()
   }
 
-  #onFrame(nodeId: string, kind: Kind, body: Uint8Array): void {
+  #onFrame(nodeId: string, lane: number, kind: Kind, body: Uint8Array): void {
     if (kind !== KIND.verdict) return
     const verdicts = this.#verdicts
     decodeVerdictBatch(body, verdicts)
+    this.#parts.onShedFrom(lane, verdicts.shedFrom)
     for (let row = 0; row < verdicts.rows; row++) this.#parts.onVerdict(verdicts, row, nodeId)
   }
 }

@@ -1,26 +1,29 @@
 /**
  * A buy, stage by stage, ordered by cost: what is decided first is cheapest and refuses most.
  *
- *   gate → session → grade → blocked → ticket → access limits → reservation → bounded queue → merge → Middle
+ *   gate → session → grade ─► blocked, shed? → ticket → access limits → reservation → queue by rank → merge → Middle
  *
- * What becomes of it goes to the log.
+ * The grade comes before the ticket, because who is to be shed should cost no signature. What becomes of a request goes
+ * to the log.
  */
 
-import type { ActivityDoc } from '@bigtap/domain'
+import { type ActivityDoc, BLOCKED_TIER } from '@bigtap/domain'
 import type { Clock, Random } from '@bigtap/kernel'
 import { ACCESS_CALL, ACCESS_FLAG, type AccessCall } from '@bigtap/protocol'
 import { type KeyRing, readTicketScope } from '@bigtap/token'
 import type { Access, AccessLimits } from './core/access-limits.ts'
 import { clientAddress, plainAddress } from './core/address.ts'
-import { type AskTable, CROWDED, FULL, JOINED } from './core/ask-table.ts'
+import { type AskTable, CROWDED, FULL, JOINED, type Waiting } from './core/ask-table.ts'
+import { type CohortKey, cohortOf } from './core/cohort.ts'
 import { type Gate, gateReply, type SkuView } from './core/gate.ts'
-import type { Grader } from './core/grade.ts'
+import { COHORTS, type Grader } from './core/grade.ts'
 import type { AccessLog } from './core/ports.ts'
-import { BLOCKED, problem, retryReply, retryReplyIn } from './core/replies.ts'
+import { BLOCKED, OVERLOADED_CLOSING, problem, retryReply, retryReplyIn } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
 import { outcomeOf, Requester } from './core/requester.ts'
 import type { Sessions } from './core/session.ts'
 import { sessionText } from './core/session.ts'
+import type { Shedding } from './core/shedding.ts'
 import type { Tickets, TicketVerdict } from './core/tickets.ts'
 import type { Exchange } from './edge/edge.ts'
 import type { HeldRequests } from './held-requests.ts'
@@ -49,6 +52,8 @@ export interface PipelineParts {
   readonly asker: Asker
   readonly grader: Grader
   readonly held: HeldRequests
+  readonly shedding: Shedding
+  readonly cohortKey: CohortKey
   readonly log: AccessLog
   isTrusted(address: string): boolean
   count(reply: Reply): void
@@ -104,7 +109,7 @@ export class Pipeline {
   }
 
   #replyOf(exchange: Exchange, who: Requester, ticket: string, now: number): Reply | undefined {
-    const { gate, grader } = this.#parts
+    const { clock, cohortKey, gate, grader, shedding } = this.#parts
     const scope = readTicketScope(ticket)
     if (scope === undefined) {
       who.uid = this.uidOf(exchange, now)
@@ -125,8 +130,10 @@ export class Pipeline {
     if (who.uid === 0) return problem('no_session')
     grader.grade(who, now)
     if (grader.isBlocked(who, now)) return BLOCKED
+    const level = who.tier * COHORTS + cohortOf(cohortKey, who.activityId, who.uid)
+    if (shedding.isShed(who.uid, level, clock.monotonic())) return this.#shed(who)
     const refusal = this.#ticketReply(ticket, who, now, view) ?? this.#accessReply(who, now, view)
-    return refusal ?? this.#ask(exchange, who, view)
+    return refusal ?? this.#ask(exchange, who, view, level)
   }
 
   /** Access limits, then reservation. */
@@ -144,19 +151,30 @@ export class Pipeline {
   }
 
   /** An ask that is under way already is joined: one buyer has one ask per product in flight. */
-  #ask(exchange: Exchange, who: Requester, { activity, sku, row }: SkuView): Reply | undefined {
-    const { asks, asker, clock, gate, held } = this.#parts
+  #ask(exchange: Exchange, who: Requester, view: SkuView, level: number): Reply | undefined {
+    const { asks, asker, held, shedding } = this.#parts
+    const { activity, sku } = view
     const { uid } = who
     const waiting = held.hold(exchange.hold(), who, ACCESS_CALL.buy)
-    const askId = asks.open(uid, activity.id, sku.id, clock.monotonic(), waiting)
+    let askId = this.#open(uid, view, waiting)
+    if (askId === FULL && shedding.makeRoom(uid, level)) askId = this.#open(uid, view, waiting)
     if (askId === JOINED) return undefined
-    if (askId === FULL) {
-      gate.counts.shed[row] = (gate.counts.shed[row] as number) + 1
-      return void waiting.reply(retryReply('overloaded', this.#draw()))
-    }
+    if (askId === FULL) return void waiting.reply(this.#shed(who))
     if (askId === CROWDED) return void waiting.reply(retryReply('rate_limited', this.#draw()))
+    shedding.grade(askId, level)
     if (!asker.ask(askId, uid, activity.id, sku.id)) asks.settle(askId, retryReply('unavailable', this.#draw()))
     return undefined
+  }
+
+  #open(uid: number, { activity, sku }: SkuView, waiting: Waiting): number {
+    const { asks, clock } = this.#parts
+    return asks.open(uid, activity.id, sku.id, clock.monotonic(), waiting)
+  }
+
+  /** The worst lose their connection too: the next attempt costs them a new one. */
+  #shed({ tier, activityId, skuId }: Requester): Reply {
+    this.#parts.gate.countShed(activityId, skuId)
+    return tier >= BLOCKED_TIER ? OVERLOADED_CLOSING : retryReply('overloaded', this.#draw())
   }
 }
 

@@ -17,14 +17,31 @@ test('a limiter tells what it counted, by SKU and by answer, in a form that fits
   asks.open(1, 3, 9, 0, { reply: () => undefined })
   for (const reply of [problem('sold_out'), problem('sold_out'), retryReply('overloaded', 0)]) answers.count(reply)
   const catalog = { revision: 5, digest: 'abc', refused: [] }
-  const figures = { edge: { held: 1, connections: 40 }, asks, answers, skus, catalog }
+  const figures = {
+    edge: { held: 1, connections: 40 },
+    asks,
+    shedding: { threshold: 80, waitMs: 7 },
+    answers,
+    skus,
+    catalog,
+  }
 
   const stats = limiterStats(figures, 'limiter-1', 1_000.7, { cpu: 0.5, rss: 1, eventLoopMs: 2 })
 
   expect(decodeStats(encodeStats(stats))).toEqual(stats)
   expect(stats).toMatchObject({
     ...{ nodeId: 'limiter-1', role: 'limiter', at: 1_000, labels: { digest: 'abc' } },
-    figures: { connections: 40, queueDepth: 1, asks: 12, shed: 1, 'answers.sold_out': 2, cpu: 0.5, revision: 5 },
+    figures: {
+      connections: 40,
+      queueDepth: 1,
+      asks: 12,
+      shed: 1,
+      'answers.sold_out': 2,
+      cpu: 0.5,
+      revision: 5,
+      shedRanks: 16,
+      queueWaitMs: 7,
+    },
     skus: [{ activityId: 3, skuId: 9, state: '', figures: { asks: 12, shed: 1 } }],
   })
 })

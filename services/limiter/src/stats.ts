@@ -6,6 +6,8 @@ import type { Stats } from '@bigtap/protocol'
 import { createServer, createStatsResponder, type Server } from '@bigtap/transport'
 import type { AnswerCounts } from './answer-counts.ts'
 import type { AskTable } from './core/ask-table.ts'
+import { RANKS } from './core/grade.ts'
+import type { Shedding } from './core/shedding.ts'
 import type { SkuCounts } from './core/sku-counts.ts'
 import type { Edge } from './edge/edge.ts'
 
@@ -13,6 +15,7 @@ import type { Edge } from './edge/edge.ts'
 export interface LimiterFigures {
   readonly edge: Pick<Edge, 'held' | 'connections'>
   readonly asks: Pick<AskTable, 'used' | 'late' | 'expired'>
+  readonly shedding: Pick<Shedding, 'threshold' | 'waitMs'>
   readonly answers: Pick<AnswerCounts, 'all'>
   readonly skus: SkuCounts
   readonly catalog: Pick<Mirror, 'revision' | 'digest' | 'refused'>
@@ -61,13 +64,14 @@ export function createStatsServer(settings: StatsServerSettings, parts: StatsSer
 
 /** All figures of a limiter. `connections` are the requests that are held where the edge cannot count connections. */
 export function limiterStats(figures: LimiterFigures, nodeId: string, now: number, process: ProcessShare): Stats {
-  const { edge, asks, answers, skus, catalog } = figures
+  const { edge, asks, shedding, answers, skus, catalog } = figures
   const all = answers.all()
   const stats: Stats = {
     ...{ nodeId, role: 'limiter', at: Math.floor(now), labels: { digest: catalog.digest }, skus: [] },
     figures: {
       ...{ cpu: process.cpu, rss: process.rss, eventLoopMs: process.eventLoopMs },
       ...{ connections: edge.connections ?? edge.held, queueDepth: asks.used, revision: catalog.revision },
+      ...{ shedRanks: RANKS - shedding.threshold, queueWaitMs: shedding.waitMs },
       ...{ refused: catalog.refused.length },
       ...{ asks: skus.asksTotal, shed: all.overloaded, asksLate: asks.late, asksExpired: asks.expired },
     },

@@ -29,7 +29,7 @@ const RATES: Readonly<Record<string, string>> = {
   frames: 'frameRate',
   acks: 'ackRate',
 }
-const LARGEST: ReadonlySet<string> = new Set(['eventLoopMs', 'lag', 'waitMs', 'oldestMs'])
+const LARGEST: ReadonlySet<string> = new Set(['eventLoopMs', 'lag', 'waitMs', 'oldestMs', 'shedRanks', 'queueWaitMs'])
 const LEDGER: ReadonlySet<string> = new Set([...Object.keys(NO_FIGURES), LEDGER_AGE])
 
 /** Says nothing when summed: it is shown with its node only. */

@@ -51,6 +51,8 @@ export class AskTable {
   /** Asks that wait to be asked again, now; and how often one was, in all. */
   putOffCount = 0
   askedAgain = 0
+  /** Is told the slot of each ask that was answered, followers not. */
+  onLeave: (slot: number) => void = () => undefined
   readonly #slots: SlotTable
   readonly #handles: Int32Array
   readonly #uid: Float64Array
@@ -118,6 +120,16 @@ export class AskTable {
     return this.#isAsk(handle) ? (this.#uid[SlotTable.indexOf(handle)] ?? 0) : 0
   }
 
+  /** The product of a live ask, or 0. */
+  skuOf(handle: number): number {
+    return this.#isAsk(handle) ? (this.#skuId[SlotTable.indexOf(handle)] ?? 0) : 0
+  }
+
+  /** When a live ask is given up, or 0. */
+  deadlineOf(handle: number): number {
+    return this.#isAsk(handle) ? (this.#deadline[SlotTable.indexOf(handle)] ?? 0) : 0
+  }
+
   /** Puts an ask off until `askAgain`; false when it was asked often enough, or too many wait so. */
   putOff(handle: number): boolean {
     const slot = SlotTable.indexOf(handle)
@@ -167,6 +179,7 @@ export class AskTable {
     }
     this.#takeUp(slot)
     this.#unlink(slot)
+    this.onLeave(slot)
     for (let at = slot; at !== NONE; ) {
       const following = this.#follower[at] ?? NONE
       this.#answer(at, reply)

@@ -65,6 +65,12 @@ export class Gate {
     return this.#views.get(activityId)?.get(skuId) ?? this.#make(activityId, skuId)
   }
 
+  /** A request for a product was shed. */
+  countShed(activityId: number, skuId: number): void {
+    const row = this.view(activityId, skuId)?.row
+    if (row !== undefined) this.counts.shed[row] = (this.counts.shed[row] as number) + 1
+  }
+
   /** Documents have changed: their activities' views are made anew. Keys are `kind:activity…`. */
   onChange(keys: readonly string[]): void {
     for (const key of keys) {

@@ -59,6 +59,9 @@ export function problem(code: PlainCode): Reply {
 /** Who is shut out; the connection is closed, so that the next attempt costs the sender a new one. */
 export const BLOCKED = problemReply('blocked', {}, true)
 
+/** Shed, for the worst tier: its connection is closed too. */
+export const OVERLOADED_CLOSING: Reply = { ...retryReply('overloaded', 1 - 1 / VARIANTS), closes: true }
+
 /** Replies of the edge itself; the connection is not to be trusted after them. */
 export const EDGE_FAULTS = {
   badRequest: problemReply('bad_request', {}, true),
