@@ -120,6 +120,26 @@ test('rules, alerts and questions answer as they are described', async () => {
   for (const gone of [id, other.id]) await wanted(204, 'DELETE', `rules/${gone}`)
 })
 
+test('verdicts, and the documents by which they are given, answer as they are described', async () => {
+  await wanted(201, 'POST', 'verdicts', { subject: 'uid:7', tier: 5, reason: 'resells', minutes: 60 })
+  await wanted(201, 'POST', 'verdicts', { subject: 'ip:10.0.0.1', tier: 2, reason: 'noisy', minutes: 1 })
+  for (const read of ['verdicts', 'verdicts?kind=uid&tier=5&limit=10', 'verdicts/uid:7', 'verdicts/device:1f'])
+    await wanted(200, 'GET', read)
+  await wanted(200, 'POST', 'verdicts/uid:7/lift', { reason: 'a regular' })
+  await wanted(200, 'DELETE', 'verdicts/ip:10.0.0.1')
+  await wanted(404, 'DELETE', 'verdicts/ip:10.0.0.1')
+  for (const path of ['abuse/rules', 'abuse/model']) {
+    await wanted(200, 'GET', path)
+    await wanted(200, 'POST', `${path}/dry-run`, { isShadow: 'perhaps' })
+    await wanted(400, 'PUT', path, { isShadow: 'perhaps', rules: 7 })
+    await wanted(200, 'DELETE', path)
+    await wanted(200, 'GET', `${path}/versions`)
+    await wanted(404, 'POST', `${path}/rollback`, { version: 99 })
+  }
+  await wanted(200, 'PUT', 'abuse/rules', { isShadow: true })
+  await wanted(200, 'GET', 'abuse/rules')
+})
+
 test('tools answer as they are described', async () => {
   await wanted(200, 'POST', `activities/${a}/reservations`, '1\nx\n2\n', { 'content-type': 'text/csv' })
   await wanted(200, 'GET', `activities/${a}/reservations`)

@@ -10,7 +10,14 @@
  */
 
 import type { Mirror } from '@bigtap/catalog'
-import { ABUSE_MODEL_KEY, ABUSE_RULES_KEY, type AbuseModelDoc, type AbuseRulesDoc, TIER_COUNT } from '@bigtap/domain'
+import {
+  ABUSE_MODEL_KEY,
+  ABUSE_RULES_KEY,
+  type AbuseModelDoc,
+  type AbuseRulesDoc,
+  BLOCKED_TIER,
+  TIER_COUNT,
+} from '@bigtap/domain'
 import type { Consumer, Producer } from '@bigtap/eventlog'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { AbuseVerdictBatch } from '@bigtap/protocol'
@@ -69,12 +76,14 @@ export function createAntiblack(settings: AntiblackSettings, parts: AntiblackPar
   )
   const follower = new BoardFollower({ ...parts, standing, sayAgain: (verdict) => outbox.push(verdict) })
   const said: number[] = Array.from({ length: TIER_COUNT }, () => 0)
+  let blocked = 0
   const onSaid = (batch: AbuseVerdictBatch) => {
     parts.push(batch)
     topic.add(batch)
     for (const [index, verdict] of batch.verdicts.entries()) {
       standing.hear(verdict, batch.from + index, now())
       said[verdict.tier] = (said[verdict.tier] ?? 0) + 1
+      if (verdict.tier >= BLOCKED_TIER && !verdict.isShadow) blocked++
     }
   }
   const mayBeSaid = (verdict: Parameters<typeof standing.refusal>[0]) => standing.refusal(verdict, now()) === undefined
@@ -88,6 +97,8 @@ export function createAntiblack(settings: AntiblackSettings, parts: AntiblackPar
   })
   return {
     ...counts,
+    /** Buyers blocked since the start, shadows not among them. */
+    blocked: () => blocked,
     /** Judges, and begins to say what is to be said; nothing is said before the board was read. */
     tick: (): void => {
       judge({ engine, standing, outbox, onWithheld }, now())

@@ -2,15 +2,26 @@
 
 import type { Antiblack } from './antiblack.ts'
 
-/** All figures; counters as they stand, `accessLagMs` the largest since the look before. */
-export function figuresOf({ intake, standing, outbox, engine, said, lag }: Antiblack): Record<string, number> {
-  const { undecodable, stale, ahead, failed } = intake.skipped
-  const byTier = said.map((count, tier) => [`verdicts.${tier}`, count] as const)
-  return {
-    ...{ accessEvents: intake.events, accessLagMs: Math.max(0, Math.round(intake.takeLagMs())), accessWaiting: lag() },
-    ...{ accessStale: stale, accessBad: undecodable + ahead + failed },
-    ...{ verdicts: said.reduce((sum, count) => sum + count, 0), verdictsInForce: standing.size },
-    ...{ verdictsWaiting: outbox.size, verdictsDropped: outbox.dropped, subjects: engine.size },
-    ...Object.fromEntries(byTier),
+/** Looks of one minute: figures are pushed each second. */
+const LOOKS = 60
+
+/** Makes the reader of all figures; counters as they stand, `accessLagMs` the largest since the look before. */
+export function createFigures(antiblack: Antiblack): () => Record<string, number> {
+  const { intake, standing, outbox, engine, said, lag } = antiblack
+  const looks: number[] = []
+  return () => {
+    const { undecodable, stale, ahead, failed } = intake.skipped
+    const total = antiblack.blocked()
+    const before = looks[0] ?? total
+    looks.push(total)
+    if (looks.length > LOOKS) looks.shift()
+    return {
+      ...{ accessEvents: intake.events, accessLagMs: Math.round(intake.takeLagMs()), accessWaiting: lag() },
+      ...{ accessStale: stale, accessBad: undecodable + ahead + failed },
+      ...{ verdicts: said.reduce((sum, count) => sum + count, 0), verdictsInForce: standing.size },
+      ...{ verdictsWaiting: outbox.size, verdictsDropped: outbox.dropped, subjects: engine.size },
+      ...{ blockedLastMinute: total - before },
+      ...Object.fromEntries(said.map((count, tier) => [`verdicts.${tier}`, count])),
+    }
   }
 }

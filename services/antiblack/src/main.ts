@@ -10,7 +10,7 @@ import { createAntiblack, LIMITS } from './antiblack.ts'
 import { settings as spec } from './config.ts'
 import { AbuseEngine, DEFAULT_ABUSE_LIMITS } from './core/engine.ts'
 import { createExplainer } from './explainer.ts'
-import { figuresOf } from './figures.ts'
+import { createFigures } from './figures.ts'
 
 const FOLLOW_MS = 500
 const CARRY_MS = 200
@@ -36,9 +36,10 @@ await runService('antiblack', spec, (context) => {
   })
   const worker = (name: string, everyMs: number, work: () => Promise<unknown> | unknown) =>
     createWorker({ name, everyMs, work, startsAtOnce: true }, logger)
+  const readFigures = createFigures(antiblack)
   const push = createFigurePush({
     ...{ role: 'antiblack', nodeId, store, clock, catalog: front.mirror, readProcess: watchProcess() },
-    readOwn: () => ({ figures: figuresOf(antiblack) }),
+    readOwn: () => ({ figures: readFigures() }),
   })
   page('/debug/verdicts', () => antiblack.view())
   return [

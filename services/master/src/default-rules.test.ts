@@ -16,7 +16,10 @@ interface Case {
 const well: Required<Case> = {
   totals: { askRate: 900, violations: 0, ledgersInDoubt: 0 },
   sku: { state: 'releasing', free: 50, askRate: 900, grantRate: 100 },
-  node: { role: 'limiter', ageMs: 900, eventLoopMs: 12, queueDepth: 30, lag: 0, refused: 0 },
+  node: {
+    ...{ role: 'limiter', ageMs: 900, eventLoopMs: 12, queueDepth: 30, lag: 0, refused: 0 },
+    ...{ accessLagMs: 120, verdictsWaiting: 3, blockedLastMinute: 1_200, subjects: 50_000 },
+  },
 }
 const bad: Record<string, Case> = {
   'figures do not add up': { totals: { violations: 1 } },
@@ -26,6 +29,9 @@ const bad: Record<string, Case> = {
   'event loop slow': { node: { eventLoopMs: 251 } },
   'queue deep': { node: { queueDepth: 5_001 } },
   'orders stored late': { node: { lag: 10_001 } },
+  'requests judged late': { node: { accessLagMs: 3_001 } },
+  'verdicts wait': { node: { verdictsWaiting: 1_001 } },
+  'many are blocked': { node: { blockedLastMinute: 26_000 } },
   'nobody gets anything': { sku: { grantRate: 0 } },
 }
 

@@ -35,6 +35,18 @@ export const DEFAULT_RULES: readonly Rule[] = [
     when: 'has(node.lag) && node.lag > 10000',
   },
   {
+    ...{ ...told, name: 'requests judged late', severity: 'warning', forSeconds: 5 },
+    when: 'has(node.accessLagMs) && node.accessLagMs > 3000',
+  },
+  {
+    ...{ ...told, name: 'verdicts wait', severity: 'warning', forSeconds: 5 },
+    when: 'has(node.verdictsWaiting) && node.verdictsWaiting > 1000',
+  },
+  {
+    ...{ ...told, name: 'many are blocked', severity: 'warning', forSeconds: 5 },
+    when: 'has(node.blockedLastMinute) && has(node.subjects) && node.blockedLastMinute > 1000 && node.blockedLastMinute * 2 > node.subjects',
+  },
+  {
     ...{ ...told, name: 'nobody gets anything', severity: 'critical', forSeconds: 10 },
     when: 'sku.state in ["releasing", "tapering"] && has(sku.free) && sku.free > 0 && has(sku.askRate) && sku.askRate > 10 && has(sku.grantRate) && sku.grantRate == 0',
   },

@@ -32,6 +32,7 @@ import { REHEARSAL_MS, rehearse } from './rehearsal.ts'
 import { createReign, type Reign } from './reign.ts'
 import { CHANGES_WAITING_MAX } from './sale-desk.ts'
 import { CONFIRM_LIMITS } from './stock-desk.ts'
+import { VERDICT_LIMITS } from './verdict-desk.ts'
 import { openWarehouse } from './warehouse.ts'
 
 /** Settings of master (see config.ts). */
@@ -162,6 +163,7 @@ function limitsOf(): Record<string, unknown> {
     auditWaitingMax: AUDIT_WAITING_MAX,
     policyVersionsMax: VERSIONS_MAX,
     ackNodesMax: ACK_NODES_MAX,
+    verdicts: VERDICT_LIMITS,
     ...CONTROL_LIMITS,
   }
 }

@@ -2,7 +2,8 @@
 
 import type { Reigning } from '@bigtap/db'
 import { PRESSURE_KEY, parsePressureDoc, parseSlotTableDoc, SLOTS_KEY } from '@bigtap/domain'
-import { PressureBoard, type PublishedDocument } from '@bigtap/store'
+import { AbuseBoard, AnswerBox, type DocumentChange, PressureBoard, type PublishedDocument } from '@bigtap/store'
+import { AbuseDocuments } from './abuse-documents.ts'
 import { Book } from './book.ts'
 import { CatalogPublisher } from './catalog-publisher.ts'
 import { recallCatalog } from './catalog-recall.ts'
@@ -31,6 +32,7 @@ import { SaleTrial } from './sale-trial.ts'
 import { SaleView } from './sale-view.ts'
 import { SlotKeeping } from './slot-keeping.ts'
 import { StockDesk } from './stock-desk.ts'
+import { VerdictDesk } from './verdict-desk.ts'
 import type { Warehouse } from './warehouse.ts'
 
 /** What a reign gets besides master's own collaborators. */
@@ -74,7 +76,14 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
   const stream = new LiveStream(() => view.live(), logger)
   const signOuts = signOutsOf(parts)
   const stock = new StockDesk(settings, desk)
-  const app = createAdminApp({ ...parts, desk, stock, policies, signOuts, view, stream, control })
+  const audit = db.audit.append.bind(db.audit)
+  const verdicts = new VerdictDesk({
+    ...{ ...parts, links, watch, audit },
+    ...{ board: new AbuseBoard(parts.store), answers: new AnswerBox(parts.store) },
+  })
+  const abuse = new AbuseDocuments({ ...parts, publisher, trial, audit })
+  publishing.sources.push(() => abuse.documents())
+  const app = createAdminApp({ ...parts, desk, stock, policies, signOuts, view, stream, control, verdicts, abuse })
   /** What the catalog in Redis knows better than the record. */
   const recall = (documents: readonly PublishedDocument[]) => {
     recallCatalog(book, documents)
@@ -101,6 +110,7 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
     signOuts,
     app,
     control,
+    abuse,
     gate,
     recall,
   }
@@ -112,9 +122,14 @@ function makePublishing(settings: MasterSettings, parts: ReignParts & { readonly
   const alarms = new Alarms()
   type OnPublished = ConstructorParameters<typeof CatalogPublisher>[0]['onPublished']
   const listeners: OnPublished[] = []
+  const sources: (() => DocumentChange[])[] = []
   const publisher: CatalogPublisher = new CatalogPublisher({
     ...{ catalog, logger, epoch, mayAct },
-    allDocuments: () => [...pressure.documents(), ...allDocuments(book.sales.values(), slots.table)],
+    allDocuments: () => [
+      ...pressure.documents(),
+      ...sources.flatMap((documents) => documents()),
+      ...allDocuments(book.sales.values(), slots.table),
+    ],
     onPublished: (revision, changes) => {
       links.publish(changes, revision)
       for (const listener of listeners) listener(revision, changes)
@@ -131,7 +146,7 @@ function makePublishing(settings: MasterSettings, parts: ReignParts & { readonly
   const slots = new SlotKeeping({ ...parts, publisher, watch })
   const pressure = new PressureKeeping({ ...parts, board: new PressureBoard(parts.store), publisher })
   const onPublished = (listener: OnPublished) => void listeners.push(listener)
-  return { alarms, publisher, links, watch, slots, pressure, onPublished }
+  return { alarms, publisher, links, watch, slots, pressure, onPublished, sources }
 }
 
 function signOutsOf({ db }: Pick<MasterParts, 'db'>) {

@@ -38,6 +38,7 @@ export function createReign(settings: MasterSettings, parts: ReignParts, reignin
     slots.recall(loaded.slots)
     await parts.sessions.recall(made.signOuts)
     await control.load()
+    await made.abuse.load()
     await publisher.prime(made.recall)
     await publisher.flush()
     await app.ready()

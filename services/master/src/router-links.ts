@@ -93,6 +93,11 @@ export class RouterLinks {
       this.#send(dialer, this.#log.ahead(dialer.address, commands, this.#parts.head()))
   }
 
+  /** Tells every router of verdicts (frame `abuseVerdicts`); one that is not linked is made up for by the board. */
+  tell(verdicts: Uint8Array): void {
+    if (this.#parts.mayAct()) for (const dialer of this.#dialers) dialer.send(KIND.abuseVerdicts, 0, verdicts)
+  }
+
   /** Has a node taken the command with this sequence? */
   hasTaken(nodeId: string, sequence: number): boolean {
     return this.acks.hasTaken(nodeId, this.#epoch, sequence)

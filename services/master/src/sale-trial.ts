@@ -2,6 +2,7 @@
 
 import type { ActivityDoc, SkuDoc } from '@bigtap/domain'
 import type { Clock } from '@bigtap/kernel'
+import type { DocumentChange } from '@bigtap/store'
 import type { Sale } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
 import type { ConfigGate } from './config-gate.ts'
@@ -66,12 +67,24 @@ export class SaleTrial {
   async run(actor: Actor, subject: string, drafts: readonly Draft[], how: How = {}): Promise<string | undefined> {
     for (const draft of drafts) this.check(draft)
     if (how.isForced === true || how.isTried === true) return undefined
-    const { gate, publisher, record } = this.#parts
+    const { publisher } = this.#parts
     const documents = drafts
       .flatMap((draft) => documentsOf(wouldBe(draft)))
       .filter(({ key, body }) => needsTrial(key, publisher.published(key), body))
       .sort((a, b) => Number(isSku(a.key)) - Number(isSku(b.key)))
       .slice(0, TRIAL_DOCUMENTS_MAX)
+    return this.tryDocuments(actor, subject, documents)
+  }
+
+  /** Tries documents of any kind, which have passed their dry run; throws and returns as `run` does. */
+  async tryDocuments(
+    actor: Actor,
+    subject: string,
+    documents: readonly DocumentChange[],
+    how: How = {},
+  ): Promise<string | undefined> {
+    if (how.isForced === true) return undefined
+    const { gate, record } = this.#parts
     const result = await gate.try(documents)
     if (result.isPassed) return result.warning
     const { reason } = result

@@ -8,10 +8,16 @@ import { addSaleRoutes, type RouteParts } from './routes.ts'
 import { addRuleRoutes, type RuleRouteParts } from './rule-routes.ts'
 import type { SignOuts } from './session.ts'
 import { addToolRoutes, type ToolRouteParts } from './tool-routes.ts'
+import { addVerdictRoutes, type VerdictRouteParts } from './verdict-routes.ts'
 import { addWatchRoutes, type WatchParts } from './watch-routes.ts'
 
 /** Collaborators. */
-export interface AdminAppParts extends RouteParts, WatchParts, Omit<RuleRouteParts, 'control'>, ToolRouteParts {
+export interface AdminAppParts
+  extends RouteParts,
+    WatchParts,
+    Omit<RuleRouteParts, 'control'>,
+    ToolRouteParts,
+    VerdictRouteParts {
   readonly control: Control
   readonly signOuts: SignOuts
   readonly logger: Logger
@@ -25,5 +31,6 @@ export function createAdminApp(parts: AdminAppParts): FastifyInstance {
   addWatchRoutes(app, parts)
   addRuleRoutes(app, parts)
   addToolRoutes(app, parts)
+  addVerdictRoutes(app, parts)
   return app
 }

@@ -138,7 +138,7 @@ export function changer(
   least: 'operator' | 'admin' = 'operator',
 ) {
   return (
-    method: 'POST' | 'PATCH' | 'DELETE',
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     url: string,
     status: number,
     work: (change: Change) => Promise<unknown> | unknown,
@@ -156,15 +156,16 @@ export function changer(
     })
 }
 
-/** Stopping a sale, or letting it go on, does not wait for a change that is being tried. */
+/** Stopping a sale or a buyer, or letting them go on, does not wait for a change that is being tried. */
 function isUrgent({ body, request }: Change): boolean {
+  if (request.routeOptions.url?.startsWith('/admin/v1/verdicts')) return true
   const { action } = request.params as { action?: string }
   if (action !== undefined) return ['pause', 'resume', 'close', 'open'].includes(action)
   return request.method === 'PATCH' && Object.keys(body).join() === 'paused'
 }
 
 /** `?force=true` does without the trial, or without the nodes that are late; only an admin takes that risk. */
-function howOf(actor: Actor, request: FastifyRequest): { isForced: boolean } {
+export function howOf(actor: Actor, request: FastifyRequest): { isForced: boolean } {
   const isForced = (request.query as { force?: string }).force === 'true'
   if (isForced) adminOnly(actor, 'only an admin may force')
   return { isForced }
