@@ -2,7 +2,7 @@
 
 import { createHmac } from 'node:crypto'
 import type { Mirror } from '@bigtap/catalog'
-import { VERDICT } from '@bigtap/domain'
+import { shareOf, VERDICT } from '@bigtap/domain'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { KeyRing } from '@bigtap/token'
 import type { createDialer } from '@bigtap/transport'
@@ -103,10 +103,12 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const grader = new Grader({ rules, verdicts, profile })
   const log = watchedLog(parts.log ?? NO_LOG, rules, clock)
   const held = new HeldRequests({ log, count })
+  const limits = new AccessLimits({ shareAt: (now) => shareOf(mirror.shares(), settings.nodeId, now) })
+  limits.watch(metrics)
   const checks = {
     sessions: new Sessions(ring),
     tickets: new Tickets(ring),
-    limits: new AccessLimits(),
+    limits,
     grader,
     held,
     log,
@@ -142,7 +144,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     pages.clear()
     links.follow(mirror.slotTable())
   })
-  const figures = { edge, asks, shedding, answers: counts, skus: gate.counts, catalog: mirror }
+  const figures = { edge, asks, shedding, answers: counts, skus: gate.counts, catalog: mirror, limits }
   return assemble({
     edge,
     links,

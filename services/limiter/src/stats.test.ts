@@ -23,6 +23,7 @@ test('a limiter tells what it counted, by SKU and by answer, in a form that fits
     shedding: { threshold: 80, waitMs: 7 },
     answers,
     skus,
+    limits: { refused: { uid: 3, ip: 0, subnet: 0, sku: 0, global: 4 }, share: 0.25, keys: 9 },
     catalog,
   }
 
@@ -41,6 +42,8 @@ test('a limiter tells what it counted, by SKU and by answer, in a form that fits
       revision: 5,
       shedRanks: 16,
       queueWaitMs: 7,
+      budgetShare: 0.25,
+      'limited.global': 4,
     },
     skus: [{ activityId: 3, skuId: 9, state: '', figures: { asks: 12, shed: 1 } }],
   })

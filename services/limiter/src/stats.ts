@@ -5,6 +5,7 @@ import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { Stats } from '@bigtap/protocol'
 import { createServer, createStatsResponder, type Server } from '@bigtap/transport'
 import type { AnswerCounts } from './answer-counts.ts'
+import type { AccessLimits } from './core/access-limits.ts'
 import type { AskTable } from './core/ask-table.ts'
 import { RANKS } from './core/grade.ts'
 import type { Shedding } from './core/shedding.ts'
@@ -18,6 +19,7 @@ export interface LimiterFigures {
   readonly shedding: Pick<Shedding, 'threshold' | 'waitMs'>
   readonly answers: Pick<AnswerCounts, 'all'>
   readonly skus: SkuCounts
+  readonly limits: Pick<AccessLimits, 'refused' | 'share' | 'keys'>
   readonly catalog: Pick<Mirror, 'revision' | 'digest' | 'refused'>
 }
 
@@ -64,7 +66,7 @@ export function createStatsServer(settings: StatsServerSettings, parts: StatsSer
 
 /** All figures of a limiter. `connections` are the requests that are held where the edge cannot count connections. */
 export function limiterStats(figures: LimiterFigures, nodeId: string, now: number, process: ProcessShare): Stats {
-  const { edge, asks, shedding, answers, skus, catalog } = figures
+  const { edge, asks, shedding, answers, skus, catalog, limits } = figures
   const all = answers.all()
   const stats: Stats = {
     ...{ nodeId, role: 'limiter', at: Math.floor(now), labels: { digest: catalog.digest }, skus: [] },
@@ -76,6 +78,8 @@ export function limiterStats(figures: LimiterFigures, nodeId: string, now: numbe
       ...{ asks: skus.asksTotal, shed: all.overloaded, asksLate: asks.late, asksExpired: asks.expired },
     },
   }
+  Object.assign(stats.figures, { budgetShare: limits.share, limitKeys: limits.keys })
+  for (const [scope, count] of Object.entries(limits.refused)) stats.figures[`limited.${scope}`] = count
   for (const [outcome, count] of Object.entries(all)) if (count > 0) stats.figures[`answers.${outcome}`] = count
   skus.forEach((activityId, skuId, row) => {
     const counts = { asks: skus.asks[row] as number, shed: skus.shed[row] as number }

@@ -15,8 +15,8 @@ export type FigureRule =
 /** How old a node's ledger figures were when it told them, ms; comes with them. */
 export const LEDGER_AGE = 'ledgerAgeMs'
 
-/** Per-kind counters: `answers.sold_out` has the rate `answerRate.sold_out`. */
-const ANSWERS = 'answers.'
+/** Per-kind counters: `answers.sold_out` has the rate `answerRate.sold_out`, `limited.ip` the rate `limitedRate.ip`. */
+const KINDS = { answers: 'answerRate', limited: 'limitedRate' } as const
 
 const RATES: Readonly<Record<string, string>> = {
   asks: 'askRate',
@@ -84,7 +84,8 @@ function known(name: string): Known {
 function makeRule(name: string): FigureRule {
   const rate = Object.hasOwn(RATES, name) ? RATES[name] : undefined
   if (rate !== undefined) return { kind: 'counter', rate }
-  if (name.startsWith(ANSWERS)) return { kind: 'counter', rate: `answerRate.${name.slice(ANSWERS.length)}` }
+  for (const [prefix, kindRate] of Object.entries(KINDS))
+    if (name.startsWith(`${prefix}.`)) return { kind: 'counter', rate: `${kindRate}${name.slice(prefix.length)}` }
   if (LEDGER.has(name)) return LEDGER_RULE
   return LARGEST.has(name) ? MAX_RULE : SUM_RULE
 }
