@@ -3,7 +3,7 @@ import { BYTES_MAX, ENTRIES_MAX } from './core/backlog.ts'
 import type { FanOut } from './core/fan-out.ts'
 
 /** Why a frame was refused. */
-export const REFUSALS = ['stale_epoch', 'not_master', 'unknown_kind'] as const
+export const REFUSALS = ['stale_epoch', 'not_master', 'not_judge', 'unknown_kind'] as const
 /** One of the reasons. */
 export type Refusal = (typeof REFUSALS)[number]
 
@@ -14,6 +14,9 @@ export interface RouterMetrics {
   acks: number
   lateAcks: number
   refusedDocuments: number
+  verdicts: number
+  verdictFrames: number
+  unsentVerdictFrames: number
   readonly refused: Readonly<Record<Refusal, Counter>>
   readonly cut: Counter
 }
@@ -25,9 +28,11 @@ export function declareMetrics(metrics: Metrics, fanOut: FanOut, masters: () => 
     metrics.counter('bigtap_router_refused_frames_total', 'Frames that were not taken, by reason', { reason })
   const counts: RouterMetrics = {
     ...{ commands: 0, frames: 0, acks: 0, lateAcks: 0, refusedDocuments: 0 },
+    ...{ verdicts: 0, verdictFrames: 0, unsentVerdictFrames: 0 },
     refused: {
       stale_epoch: counter('stale_epoch'),
       not_master: counter('not_master'),
+      not_judge: counter('not_judge'),
       unknown_kind: counter('unknown_kind'),
     },
     cut: metrics.counter('bigtap_router_cut_nodes_total', 'Links cut because something urgent could not be kept'),
@@ -50,5 +55,12 @@ export function declareMetrics(metrics: Metrics, fanOut: FanOut, masters: () => 
   gauge('acks_count', 'Acks received since the start', () => counts.acks)
   gauge('late_acks_count', 'Acks that no frame waited for', () => counts.lateAcks)
   gauge('refused_documents_count', 'Refusals that fronts have told', () => counts.refusedDocuments)
+  gauge('verdicts_count', 'Verdicts about abuse received since the start', () => counts.verdicts)
+  gauge('verdict_frames_count', 'Frames of verdicts sent to limiters since the start', () => counts.verdictFrames)
+  gauge(
+    'unsent_verdict_frames_count',
+    'Frames of verdicts that a full link did not take: its limiter reads the board',
+    () => counts.unsentVerdictFrames,
+  )
   return counts
 }

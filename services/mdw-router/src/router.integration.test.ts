@@ -1,6 +1,6 @@
 import { type ActivityDoc, activityKey, DEFAULT_WAITING, NO_CHALLENGE, NO_RESERVATION, statusKey } from '@bigtap/domain'
 import { nullLogger } from '@bigtap/kernel'
-import { KIND } from '@bigtap/protocol'
+import { type AbuseVerdictBatch, encodeAbuseVerdicts, KIND } from '@bigtap/protocol'
 import { CatalogStore, connectStore, type Store } from '@bigtap/store'
 import { type Engine, startRedis, waitFor } from '@bigtap/testkit'
 import { createDialer } from '@bigtap/transport'
@@ -55,8 +55,13 @@ const router = async (nodeId: string, port = 0): Promise<{ router: Router; port:
   stops.push(() => started.router.stop())
   return started
 }
-const front = async (nodeId: string, routers: readonly number[], redisUrl = redis.url): Promise<TestFront> => {
-  const started = await startFront(nodeId, { routers, redisUrl })
+const front = async (
+  nodeId: string,
+  routers: readonly number[],
+  redisUrl = redis.url,
+  role = 'limiter',
+): Promise<TestFront> => {
+  const started = await startFront(nodeId, { routers, redisUrl, role })
   stops.push(() => started.stop())
   await waitFor('the front to be linked', () => started.links.linked === routers.length)
   return started
@@ -212,3 +217,63 @@ test('after ten seconds of partition a front holds the newest within a second (t
   console.log(`converged ${Math.round(performance.now() - healedAt)} ms after a partition of 10 s`)
   expect(mirror.status(7, 1)?.soldOut).toBe(true)
 }, 40_000)
+
+describe('verdicts about abuse', () => {
+  const batch: AbuseVerdictBatch = {
+    from: 41,
+    verdicts: [
+      {
+        ...{ id: '00112233445566ff', kind: 'uid', key: '7', tier: 5, reason: 'rule burst', score: 1 },
+        ...{ at: 1_500, expiresAt: 601_500, isShadow: false, by: 'antiblack' },
+      },
+    ],
+  }
+
+  test('go from antiblack and from masters to every limiter, and to nobody else', async () => {
+    const [one, other] = await Promise.all([router('r1'), router('r2')])
+    const ports = [one.port, other.port]
+    const limiters = await Promise.all(['l1', 'l2'].map((id) => front(id, ports)))
+    const middle = await front('m1', ports, redis.url, 'middle')
+    const antiblack = await front('a1', ports, redis.url, 'antiblack')
+    const leader = await master(1, ports)
+
+    expect(antiblack.links.tell(KIND.abuseVerdicts, encodeAbuseVerdicts(batch))).toBe(2)
+    for (const dialer of leader.dialers) dialer.send(KIND.abuseVerdicts, 0, encodeAbuseVerdicts({ ...batch, from: 42 }))
+
+    await waitFor('both, over both routers', () => limiters.every(({ verdicts }) => verdicts.length === 4))
+    for (const { verdicts } of limiters) {
+      expect(verdicts.map(({ from }) => from).sort()).toEqual([41, 41, 42, 42])
+      expect(verdicts[0]?.verdicts).toEqual(batch.verdicts)
+    }
+    expect([middle.verdicts, antiblack.verdicts]).toEqual([[], []])
+    expect(one.router.figures().verdicts).toBe(2)
+  })
+
+  test('of any other role are refused and go nowhere', async () => {
+    const { port } = await router('r1')
+    const limiter = await front('l1', [port])
+    const cart = await front('c1', [port], redis.url, 'cart')
+    const antiblack = await front('a1', [port], redis.url, 'antiblack')
+
+    cart.links.tell(KIND.abuseVerdicts, encodeAbuseVerdicts({ ...batch, from: 1 }))
+    limiter.links.tell(KIND.abuseVerdicts, encodeAbuseVerdicts({ ...batch, from: 2 }))
+    antiblack.links.tell(KIND.abuseVerdicts, encodeAbuseVerdicts({ ...batch, from: 3 }))
+
+    await waitFor('the verdict of antiblack', () => limiter.verdicts.length > 0)
+    expect(limiter.verdicts.map(({ from }) => from)).toEqual([3])
+  })
+
+  test('that are none close the link they came over, and no limiter hears of them', async () => {
+    const { port } = await router('r1')
+    const limiter = await front('l1', [port])
+    const antiblack = await front('a1', [port], redis.url, 'antiblack')
+
+    antiblack.links.tell(KIND.abuseVerdicts, Buffer.from('no verdicts'))
+    await waitFor('the link to be closed', () => antiblack.links.linked === 0)
+    await waitFor('the link to be there again', () => antiblack.links.linked === 1)
+    antiblack.links.tell(KIND.abuseVerdicts, encodeAbuseVerdicts(batch))
+
+    await waitFor('the verdict', () => limiter.verdicts.length > 0)
+    expect(limiter.verdicts).toEqual([batch])
+  })
+})

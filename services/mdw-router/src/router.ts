@@ -2,6 +2,7 @@
 
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import {
+  decodeAbuseVerdicts,
   decodeAck,
   decodeCommandBatch,
   encodeAckReports,
@@ -38,6 +39,9 @@ export interface RouterParts {
 
 /** The role under which masters link; every other one is a front. */
 const MASTER = 'master'
+/** Who may say verdicts about abuse, and who is told of them. */
+const JUDGES = ['antiblack', MASTER]
+const LIMITER = 'limiter'
 /** Acks that come within it make one report. */
 const GATHER_MS = 5
 /** All nodes are reported and their clocks compared this often; what a full link did not take is tried again. */
@@ -50,6 +54,7 @@ const UNSENT_BYTES = 262_144
  *   masters ──Command──► FanOut ── end of turn: pump every node that is behind ──► fronts
  *      ▲                                                                             │
  *      └── AckReport ◄── gathered for 5 ms, all nodes each second ◄────── Ack ───────┘
+ *   antiblack, masters ──AbuseVerdicts── at once, kept nowhere ──► limiters
  * ```
  */
 export class Router {
@@ -107,9 +112,9 @@ export class Router {
   /** What dcacenter is told. */
   figures(): Record<string, number> {
     const { backlog, behind, nodes } = this.#fanOut
-    const { commands, frames, acks } = this.#counts
+    const { commands, frames, acks, verdicts } = this.#counts
     const waits = { queueDepth: backlog.size, behind, dropped: backlog.dropped, revision: backlog.head }
-    return { fronts: nodes.size, masters: this.#masters.size, ...waits, commands, frames, acks }
+    return { fronts: nodes.size, masters: this.#masters.size, ...waits, commands, frames, acks, verdicts }
   }
 
   async start(): Promise<ServerAddress> {
@@ -153,6 +158,7 @@ export class Router {
   #onFrame(link: Link, kind: Kind, correlation: number, body: Uint8Array): void {
     if (kind === KIND.ack) this.#onAck(link, correlation, body)
     else if (kind === KIND.command) this.#onCommands(link, correlation, body)
+    else if (kind === KIND.abuseVerdicts) this.#onAbuseVerdicts(link, correlation, body)
     else if (kind !== KIND.error) this.#refuse(link, correlation, 'unknown_kind', `kind ${kind} is not for a router`)
   }
 
@@ -169,6 +175,21 @@ export class Router {
     }
     this.#counts.commands += batch.commands.length
     this.#turn.added()
+  }
+
+  /** Handed on to all limiters before anything else; one whose link is full reads them from the board. */
+  #onAbuseVerdicts(link: Link, correlation: number, body: Uint8Array): void {
+    if (!JUDGES.includes(link.role)) {
+      this.#refuse(link, correlation, 'not_judge', `role ${link.role} says no verdicts`)
+      return
+    }
+    this.#counts.verdicts += decodeAbuseVerdicts(body).verdicts.length
+    for (const to of this.#links.keys()) {
+      if (to.role !== LIMITER || to.state !== 'ready') continue
+      const isSent = to.unsentBytes <= UNSENT_BYTES && to.send(KIND.abuseVerdicts, 0, body)
+      if (isSent) this.#counts.verdictFrames++
+      else this.#counts.unsentVerdictFrames++
+    }
   }
 
   #onAck(link: Link, correlation: number, body: Uint8Array): void {

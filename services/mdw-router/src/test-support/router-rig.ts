@@ -3,6 +3,7 @@
 import { FrontLinks, Mirror } from '@bigtap/catalog'
 import { type Clock, nullLogger, nullMetrics, type Random } from '@bigtap/kernel'
 import {
+  type AbuseVerdictBatch,
   type BatchPosition,
   type CommandInit,
   decodeAckReport,
@@ -36,21 +37,23 @@ export interface TestFront {
   readonly links: FrontLinks
   readonly store: Store
   readonly calls: unknown[]
+  readonly verdicts: AbuseVerdictBatch[]
   stop(): Promise<void>
 }
 
 /** Starts a front; `redisUrl` may lead through a proxy. */
 export async function startFront(
   nodeId: string,
-  { routers, redisUrl }: { routers: readonly number[]; redisUrl: string },
+  { routers, redisUrl, role = 'limiter' }: { routers: readonly number[]; redisUrl: string; role?: string },
 ): Promise<TestFront> {
   const store = connectStore({ url: redisUrl, commandMsMax: 100 }, { logger: nullLogger })
   await store.waitUntilReady(5_000)
   const mirror = new Mirror({ service: 'test' }, { ...parts, catalog: new CatalogStore(store) })
   const calls: unknown[] = []
+  const verdicts: AbuseVerdictBatch[] = []
   const links = new FrontLinks(
     {
-      ...{ service: 'test', nodeId, role: 'limiter', clusterSecret: SECRET },
+      ...{ service: 'test', nodeId, role, clusterSecret: SECRET },
       routers: routers.map((port) => `127.0.0.1:${port}`),
     },
     {
@@ -59,6 +62,7 @@ export async function startFront(
         if (name === 'fail') throw new Error('no such thing')
         calls.push([name, args])
       },
+      onAbuseVerdicts: (batch) => void verdicts.push(batch),
     },
   )
   await mirror.start()
@@ -68,7 +72,7 @@ export async function startFront(
     await links.stop()
     await store.close()
   }
-  return { mirror, links, store, calls, stop }
+  return { mirror, links, store, calls, verdicts, stop }
 }
 
 /** The leader: publishes and tells all routers, as master does. */
