@@ -9,6 +9,8 @@ import type { ActivityKeeper } from './activity-keeper.ts'
 import { LINE, NO_RECORD, RECORD } from './core/buyer-records.ts'
 import { DECISION, type Decider, SLOT } from './core/decide.ts'
 import { settleReread, type WriteResult } from './core/grants.ts'
+import { TICK_MS } from './core/lease-plan.ts'
+import { moveShedFrom, NOT_OVERLOADED, saidOf } from './core/overload.ts'
 import { tellReturn } from './core/waiting-crowd.ts'
 import { VerdictSender } from './verdict-sender.ts'
 import { WaitTable } from './wait-table.ts'
@@ -49,6 +51,8 @@ export class AskDesk {
   readonly #sender: VerdictSender
   readonly #answered = new Float64Array(VERDICT_NAMES.length + 1)
   #rereads = 0
+  #overload = NOT_OVERLOADED
+  #tickedAt = 0
 
   constructor(settings: AskDeskSettings, parts: AskDeskParts) {
     this.#settings = settings
@@ -62,6 +66,9 @@ export class AskDesk {
       metrics.gauge('bigtap_middle_verdicts_total', 'Asks answered, by verdict', read, { verdict })
     }
     metrics.gauge('bigtap_middle_waiting_count', 'Asks that wait for a write or a re-read', () => this.waiting)
+    metrics.gauge('bigtap_middle_shed_from_count', 'Ranks from which asks are kept back; 0: none', () =>
+      saidOf(this.#overload),
+    )
     metrics.gauge('bigtap_middle_rereads_count', 'Buyers whose grants are being re-read', () => this.#rereads)
   }
 
@@ -121,6 +128,19 @@ export class AskDesk {
       (place) => (deadline[place] as number) <= now,
       (place) => this.#answerWaiting(place, VERDICT.unavailable),
     )
+    this.#lookAtLoad()
+  }
+
+  /** What this node cannot take is kept back by the limiters, the worse first. */
+  #lookAtLoad(): void {
+    const { clock, decider } = this.#parts
+    const now = clock.monotonic()
+    const loopMs = this.#tickedAt === 0 ? 0 : Math.max(0, now - this.#tickedAt - TICK_MS)
+    this.#tickedAt = now
+    const waitingShare = this.waiting / this.#waiting.capacity
+    const pendingShare = decider.pending / decider.pendingMax
+    this.#overload = moveShedFrom(this.#overload, { loopMs, waitingShare, pendingShare })
+    this.#sender.shedFrom = saidOf(this.#overload)
   }
 
   #handle(link: Link, asks: AskColumns, row: number, deadline: number): void {

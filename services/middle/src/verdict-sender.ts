@@ -7,6 +7,8 @@ export const VERDICTS_PER_FRAME_MAX = 1_024
 
 /** Gathers the verdicts of one event-loop turn per link and sends them as one frame. */
 export class VerdictSender {
+  /** This node's own threshold, a rank that rides on every frame; 0 for none. */
+  shedFrom = 0
   readonly #batches = new Map<Link, VerdictColumns>()
   readonly #bytes = new Uint8Array(verdictBatchBytesMax(VERDICTS_PER_FRAME_MAX))
   readonly #batcher: Batcher
@@ -57,6 +59,7 @@ export class VerdictSender {
   }
 
   #flush(link: Link, batch: VerdictColumns): void {
+    batch.shedFrom = this.shedFrom
     const end = encodeVerdictBatch(batch, this.#bytes)
     if (!link.send(KIND.verdict, 0, this.#bytes.subarray(0, end))) this.#dropped.inc(batch.rows)
     batch.clear()
