@@ -225,6 +225,19 @@ test('other rules are in force at once, and bad ones change nothing', async () =
   await waitFor('the built-in ones', () => engine.rules === DEFAULT_ABUSE_RULES.version)
 })
 
+test('the switch to shadow mode counts for what is in force too, but for what operators have said', async () => {
+  await start()
+  await asked(107)
+  await waitFor('the verdict', () => standing(107))
+  await board.say([verdictOf({ key: '108', at: Date.now(), by: 'ada', tier: 5 })])
+
+  const body = { ...DEFAULT_ABUSE_RULES, version: 12, isShadow: true }
+  await new CatalogStore(store).publish([{ key: ABUSE_RULES_KEY, body }], { epoch: 1 })
+
+  await waitFor('it is only shown', async () => (await standing(107))?.isShadow)
+  expect(await standing(108)).toMatchObject({ isShadow: false })
+})
+
 test('two processes share the work, and one takes over from the other', async () => {
   const [first, second] = [await start(), await start()]
   const uids = Array.from({ length: 64 }, (_, index) => 1_000 + index)

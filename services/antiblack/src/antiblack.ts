@@ -27,7 +27,7 @@ import { AccessIntake } from './access-intake.ts'
 import { AccessRecorder } from './access-recorder.ts'
 import { BoardFollower } from './board-follower.ts'
 import { declareMetrics } from './metrics.ts'
-import { StandingVerdicts } from './standing-verdicts.ts'
+import { ANTIBLACK, StandingVerdicts } from './standing-verdicts.ts'
 import { VerdictOutbox } from './verdict-outbox.ts'
 import { SAY_MAX, VerdictSpeaker } from './verdict-speaker.ts'
 import { TOPIC_WAITING_MAX, VerdictTopic } from './verdict-topic.ts'
@@ -91,9 +91,12 @@ export function createAntiblack(settings: AntiblackSettings, parts: AntiblackPar
   const counts = { standing, outbox, topic, intake, follower, speaker, recorder, engine, said, lag: () => lag }
   const { onWithheld } = declareMetrics(parts.metrics, counts)
   let lag = 0
-  configure(parts)
+  let { isShadow } = configure(parts)
   parts.mirror.onChange((keys) => {
-    if (keys.includes(ABUSE_RULES_KEY) || keys.includes(ABUSE_MODEL_KEY)) configure(parts)
+    if (!keys.includes(ABUSE_RULES_KEY) && !keys.includes(ABUSE_MODEL_KEY)) return
+    const wasShadow = isShadow
+    isShadow = configure(parts).isShadow
+    if (isShadow && !wasShadow) showOnly(standing, outbox, parts)
   })
   return {
     ...counts,
@@ -125,7 +128,7 @@ function recorderOf({ recordFile, recordBytesMax }: AntiblackSettings, logger: L
 }
 
 /** The mirror keeps the last good documents; one that the engine itself cannot take changes nothing either. */
-function configure({ engine, defaults, mirror, logger }: AntiblackParts): void {
+function configure({ engine, defaults, mirror, logger }: AntiblackParts): AbuseRulesDoc {
   const rules = mirror.abuseRules() ?? defaults.rules
   const model = mirror.abuseModel() ?? defaults.model
   try {
@@ -133,6 +136,18 @@ function configure({ engine, defaults, mirror, logger }: AntiblackParts): void {
     logger.info({ rules: rules.version, model: model?.version, isShadow: rules.isShadow }, 'abuse is judged by')
   } catch (error) {
     logger.error({ error, rules: rules.version, model: model?.version }, 'rules and model stay as they were')
+  }
+  return rules
+}
+
+/** The switch to shadow mode counts for what is in force too: it is said again, only to be shown. */
+function showOnly(standing: StandingVerdicts, outbox: VerdictOutbox, { engine, clock, random }: AntiblackParts): void {
+  const at = clock.now()
+  for (const verdict of standing.inForce(at)) {
+    if (verdict.by !== ANTIBLACK || verdict.isShadow) continue
+    const shown = { ...verdict, id: Buffer.from(random.bytes(8)).toString('hex'), at, isShadow: true }
+    engine.restore([shown])
+    outbox.push(shown)
   }
 }
 

@@ -89,7 +89,7 @@ export class BoardFollower {
     const before = standing.get(subjectOf(verdict), now)
     const heard = standing.hear(verdict, position, now)
     if (heard === 'weaker' && before !== undefined) this.#parts.sayAgain(before)
-    if (heard === 'new' && verdict.by === ANTIBLACK) engine.restore([verdict])
+    if (heard === 'new') engine.restore([verdict])
     if (heard === 'lifted' && verdict.by !== ANTIBLACK) engine.forget(verdict)
   }
 
@@ -104,7 +104,7 @@ export class BoardFollower {
     let count = 0
     for await (const page of board.active()) {
       for (const verdict of page) standing.hear(verdict, head, clock.now())
-      engine.restore(page.filter(({ by }) => by === ANTIBLACK))
+      engine.restore(page)
       count += page.length
     }
     const missing = [...standing.missingSince(head, clock.now())]

@@ -30,8 +30,8 @@ test('a verdict that was only shown gives way to one that is enforced, and the o
   expect(standing.refusal(verdictOf({ tier: 2 }), NOW)).toBeUndefined()
 
   standing.hear(verdictOf({ tier: 5 }), 1, NOW)
-  expect(standing.refusal(verdictOf({ tier: 5, isShadow: true }), NOW)).toBeUndefined()
-  expect(standing.refusal(verdictOf({ tier: 4, isShadow: true }), NOW)).toBe('standing')
+  expect(standing.refusal(verdictOf({ tier: 4, isShadow: true }), NOW)).toBeUndefined()
+  expect(standing.hear(verdictOf({ tier: 4, isShadow: true }), 2, NOW)).toBe('new')
 })
 
 test('no machine replaces the word of an operator, while it holds', () => {

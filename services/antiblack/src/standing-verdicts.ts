@@ -36,7 +36,8 @@ interface Entry {
  *                          │ lifted by an operator
  *                          └──► mercy ── mercyMs ──► nothing
  * ```
- * A verdict of antiblack gives way to a worse one, or to one as bad that lasts longer; an operator's word to no machine.
+ * A verdict of antiblack gives way to a worse one, to one as bad that lasts longer, and to one in another mode (shown only, or
+ * enforced); an operator's word gives way to no machine.
  */
 export class StandingVerdicts {
   readonly #limits: StandingLimits
@@ -80,8 +81,7 @@ export class StandingVerdicts {
       return 'lifted'
     }
     this.#put(subject, { verdict, position, until: verdict.expiresAt })
-    const isWeaker = before?.by === ANTIBLACK && verdict.by === ANTIBLACK && strengthOf(before) > strengthOf(verdict)
-    return isWeaker ? 'weaker' : 'new'
+    return before?.by === ANTIBLACK && isMilder(verdict, before) ? 'weaker' : 'new'
   }
 
   /** Why antiblack must not say this verdict; undefined: it may. */
@@ -128,12 +128,12 @@ export function isLift({ at, expiresAt }: AbuseVerdict): boolean {
   return expiresAt <= at
 }
 
+/** In another mode the newer one counts: an operator has switched it. */
 function isWorse(next: AbuseVerdict, known: AbuseVerdict): boolean {
-  if (next.tier !== known.tier) return strengthOf(next) > strengthOf(known)
-  return next.isShadow !== known.isShadow || next.expiresAt >= known.expiresAt + LONGER_MS_MIN
+  if (next.isShadow !== known.isShadow || next.tier > known.tier) return true
+  return next.tier === known.tier && next.expiresAt >= known.expiresAt + LONGER_MS_MIN
 }
 
-/** What is only shown is weaker than anything that is enforced. */
-function strengthOf({ tier, isShadow }: AbuseVerdict): number {
-  return isShadow ? tier - 10 : tier
+function isMilder({ by, tier, isShadow }: AbuseVerdict, known: AbuseVerdict): boolean {
+  return by === ANTIBLACK && isShadow === known.isShadow && tier < known.tier
 }
