@@ -4,6 +4,7 @@ import type { Figures, PurchaseRule } from '@bigtap/domain'
 import { assert, hasCode } from '@bigtap/kernel'
 import type { Store } from './connection.ts'
 import { Guards, metaKey, REBUILDING, rootKey } from './guards.ts'
+import { Lines } from './lines.ts'
 import { formatOrderRecord, type LedgerOrder, parseEventLine, parseOrderRecord } from './order-record.ts'
 import { loadScript, runScript, type Script } from './script.ts'
 
@@ -106,10 +107,13 @@ export const RESERVE_SCRIPT: Script = SCRIPTS.reserve
 export class Ledger {
   readonly #store: Store
   readonly guards: Guards
+  /** The lines of those who wait. */
+  readonly lines: Lines
 
   constructor(store: Store) {
     this.#store = store
     this.guards = new Guards(store)
+    this.lines = new Lines(store, this.guards)
   }
 
   /**

@@ -127,6 +127,11 @@ export class Lines {
     return { cursor: Number(turns[0]), joined: Number(turns[1]), waiting, called }
   }
 
+  /** How many places were drawn. */
+  async drawnCount(activityId: number, skuId: number): Promise<number> {
+    return this.#store.redis.zcard(`${rootKey(activityId)}drawn:${skuId}`)
+  }
+
   /** Places of the draw in their order, from place `from` (0 is the first), at most DRAWN_PAGE. */
   async drawn(activityId: number, skuId: number, from: number): Promise<DrawnPlace[]> {
     const key = `${rootKey(activityId)}drawn:${skuId}`

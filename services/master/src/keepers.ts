@@ -2,7 +2,7 @@
 
 import { type ActivityState, activityKey, activityStep, skuKey, statusKey } from '@bigtap/domain'
 import type { Clock, Logger, Metrics } from '@bigtap/kernel'
-import type { Store } from '@bigtap/store'
+import type { Ledger, Store } from '@bigtap/store'
 import { type Book, moveTo, type Sale, stageTo } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
 import { type ActCommand, type ActSettings, actTick, type NodeFact, type SaleFact } from './core/act-keeper.ts'
@@ -12,6 +12,7 @@ import { nextStatus } from './core/status-keeper.ts'
 import { documentsOf } from './documents.ts'
 import type { LedgerOpener } from './ledger-opener.ts'
 import type { LedgerFacts, LedgerWatch } from './ledger-watch.ts'
+import { LineWatch } from './line-watch.ts'
 import type { NodeWatch } from './node-watch.ts'
 import type { RecordKeeper } from './record-keeper.ts'
 
@@ -22,6 +23,7 @@ export interface KeeperParts {
   readonly opener: LedgerOpener
   readonly record: RecordKeeper
   readonly store: Store
+  readonly ledger: Pick<Ledger, 'lines'>
   readonly ledgers: LedgerWatch
   readonly watch: NodeWatch
   readonly alarms: Alarms
@@ -45,10 +47,12 @@ export class Keepers {
   readonly #parts: KeeperParts
   /** Stocks of ledgers that differ from the book, by SKU, as they were seen last. */
   readonly #stocks = new Map<string, number>()
+  readonly #lines: LineWatch
 
   constructor(settings: ActSettings, parts: KeeperParts) {
     this.#settings = settings
     this.#parts = parts
+    this.#lines = new LineWatch({ lines: parts.ledger.lines, clock: parts.clock })
     const { metrics, publisher, book } = parts
     metrics.gauge('bigtap_master_catalog_revision_count', 'newest catalog revision', () => publisher.lastRevision)
     metrics.gauge('bigtap_master_sales_count', 'activities that are defined', () => book.sales.size)
@@ -191,7 +195,8 @@ export class Keepers {
     for (const [skuId, figures] of facts.figures) {
       if (figures.reservedTotal > 0) sale.hasSold = true
       this.#followStock(sale, skuId, figures.stock)
-      const status = nextStatus(sale.statuses.get(skuId), { activityId, skuId, figures }, clock.now())
+      const line = await this.#lines.view(sale.activity, skuId)
+      const status = nextStatus(sale.statuses.get(skuId), { activityId, skuId, figures, line }, clock.now())
       if (status === undefined || !sale.skus.has(skuId) || !SELLING.includes(sale.activity.state)) continue
       sale.statuses.set(skuId, status)
       publisher.queue([{ key: statusKey(activityId, skuId), body: status }])

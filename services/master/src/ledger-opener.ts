@@ -52,6 +52,11 @@ export class LedgerOpener {
     // Orders without a ledger, or a ledger of another run of Redis: the counter rebuilds it once the sale is armed.
     if (guard === undefined ? sale.hasSold : !guard.endsWith(`:${store.runId}`)) return
     const skus = [...sale.skus.values()]
+    // Nobody waits before the opening: places of a run before a reset are void.
+    await ledger.lines.clear(
+      id,
+      skus.map(({ id: skuId }) => skuId),
+    )
     await ledger.open(
       id,
       rule,

@@ -11,8 +11,9 @@ import {
   type SkuDoc,
   skuKey,
 } from '@bigtap/domain'
-import type { Clock } from '@bigtap/kernel'
+import type { Clock, Random } from '@bigtap/kernel'
 import type { Ledger, Store } from '@bigtap/store'
+import { drawHashes } from '@bigtap/token'
 import { type Book, moveTo, type Sale } from './book.ts'
 import type { CatalogPublisher } from './catalog-publisher.ts'
 import { layersLeft, waitingFor } from './core/act-keeper.ts'
@@ -27,6 +28,7 @@ import {
   readSkuPatch,
   skuChangeObstacle,
 } from './core/change-rules.ts'
+import { SEED_BYTES, withoutSeed, withSeed } from './core/draw-seed.ts'
 import type { DocumentHistory } from './document-history.ts'
 import { onRedis } from './faults.ts'
 import { Problem } from './http/edge.ts'
@@ -51,6 +53,7 @@ export interface DeskParts {
   readonly versions: DocumentHistory<{ readonly fields: ActivityFields }>
   readonly trial: SaleTrial
   readonly clock: Clock
+  readonly random: Random
   readonly loader: { readonly isLoaded: boolean }
 }
 
@@ -116,10 +119,10 @@ export class SaleDesk {
     await this.parts.trial.run(actor, activityKey(id), [{ sale, activity: after }], how)
     const { state } = sale.activity // the trial takes its time, and the keeper moves on
     forbid(activityChangeObstacle({ ...before, state }, { ...after, state }))
-    const entry = entryOf(actor, 'activity.patch', activityKey(id), before, after)
+    const entry = entryOf(actor, 'activity.patch', activityKey(id), withoutSeed(before), withoutSeed(after))
     await this.parts.db.definitions.patchActivity(id, changesOf(before, fields), {}, () => entry)
     await this.#reload(sale)
-    await this.parts.versions.add(String(id), { fields }, actor.name)
+    await this.parts.versions.add(String(id), { fields: withoutSeed(fields) }, actor.name)
     return sale
   }
 
@@ -136,7 +139,7 @@ export class SaleDesk {
     const sale = this.sale(activityId)
     const { id } = sale.activity
     if (sale.hasSold) forbid('the activity has orders')
-    const entry = entryOf(actor, 'activity.delete', activityKey(id), sale.activity, undefined)
+    const entry = entryOf(actor, 'activity.delete', activityKey(id), withoutSeed(sale.activity), undefined)
     const deletion = await this.parts.db.definitions.deleteActivity(id, entry)
     if (deletion === 'forbidden') forbid('only drafts are deleted')
     this.parts.book.remove(id)
@@ -214,6 +217,7 @@ export class SaleDesk {
     const { clock } = this.parts
     if (event === 'schedule' && activityStep(sale.activity.state, event)) {
       checkSchedule(sale, clock.now())
+      if (sale.activity.admission === 'draw') await this.#drawSeed(sale)
       const activity: ActivityDoc = { ...sale.activity, state: 'scheduled' }
       const drafts = [{ sale, activity, skus: [...sale.skus.values()] }]
       await this.parts.trial.run(actor, activityKey(activity.id), drafts, { isForced: force })
@@ -225,6 +229,14 @@ export class SaleDesk {
     if (event === 'open' && activityStep(sale.activity.state, 'open')) await this.#openNow(sale)
     if (event !== 'arm') await this.#step(actor, sale, event)
     return sale
+  }
+
+  /** Each run of a sale has a seed of its own; its commit is published with the sale, before anybody can take part. */
+  async #drawSeed(sale: Sale): Promise<void> {
+    const { db, random } = this.parts
+    const waiting = withSeed(sale.activity.waiting, random.bytes(SEED_BYTES), drawHashes)
+    await db.definitions.patchActivity(sale.activity.id, { waiting })
+    await this.#reload(sale)
   }
 
   /** Writes the audit; an entry that cannot be written yet waits. */
@@ -270,6 +282,7 @@ export class SaleDesk {
     if (next === 'draft') {
       sale.hasLedger = false
       sale.statuses.clear()
+      await onRedis(() => this.parts.ledger.lines.clear(id, [...sale.skus.keys()]))
     }
     await keepers.actRound()
   }

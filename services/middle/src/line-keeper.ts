@@ -1,4 +1,13 @@
-import { type ActivityDoc, callsAtOf, type DrawHashes, drawPseudonym, drawScore, hasLine } from '@bigtap/domain'
+import {
+  type ActivityDoc,
+  callsAtOf,
+  type DrawHashes,
+  drawPseudonym,
+  drawScore,
+  hasLine,
+  type LineRate,
+  stepLineRate,
+} from '@bigtap/domain'
 import type { Clock, Logger } from '@bigtap/kernel'
 import {
   type Claimant,
@@ -13,7 +22,7 @@ import {
 import { Batcher } from '@bigtap/transport'
 import { LINE, NO_RECORD } from './core/buyer-records.ts'
 import type { Decider } from './core/decide.ts'
-import { type LineAnswer, type LineRate, lineAnswer, stepLineRate } from './core/line.ts'
+import { type LineAnswer, lineAnswer } from './core/line.ts'
 import { GATE_OPEN, GATE_QUEUED } from './core/sku-table.ts'
 
 /** Collaborators of a keeper. */

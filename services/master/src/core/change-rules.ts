@@ -4,6 +4,7 @@ import {
   type ActivityDoc,
   type ActivityState,
   DEFAULT_POLICY,
+  DEFAULT_WAITING,
   type Parsed,
   type PolicyPlan,
   parseActivityDoc,
@@ -11,6 +12,7 @@ import {
   parseSkuDoc,
   type SkuDoc,
 } from '@bigtap/domain'
+import { mergedWaiting } from './draw-seed.ts'
 
 type Input = Readonly<Record<string, unknown>>
 
@@ -25,7 +27,8 @@ const FIXED_POLICY_FIELDS = ['overbook', 'holdSeconds'] as const
 
 /** Reads a new activity; its id and state are not the operator's to choose. */
 export function readNewActivity(input: Input): Parsed<ActivityDoc> {
-  return parseActivityDoc({ ...input, id: 1, state: 'draft', skuIds: [] })
+  const waiting = mergedWaiting({ waiting: DEFAULT_WAITING }, input)
+  return parseActivityDoc({ ...input, ...waiting, id: 1, state: 'draft', skuIds: [] })
 }
 
 /** Reads a new SKU. */
@@ -33,12 +36,12 @@ export function readNewSku(activityId: number, input: Input): Parsed<SkuDoc> {
   return parseSkuDoc({ ...input, id: 1, activityId })
 }
 
-/** An activity with the changes in it; the terms of challenges may name only what changes. */
+/** An activity with the changes in it; the terms of challenges and of waiting may name only what changes. */
 export function readActivityPatch(before: ActivityDoc, input: Input): Parsed<ActivityDoc> {
   const { id, state, skuIds } = before
   const { challenge } = input
   const merged = isPart(challenge) ? { challenge: { ...before.challenge, ...challenge } } : {}
-  return parseActivityDoc({ ...before, ...input, ...merged, id, state, skuIds })
+  return parseActivityDoc({ ...before, ...input, ...merged, ...mergedWaiting(before, input), id, state, skuIds })
 }
 
 /** A SKU with the changes in it; a policy may name only what changes. */

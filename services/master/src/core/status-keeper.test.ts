@@ -42,3 +42,15 @@ test('a clock that was set back does not silence a SKU', () => {
   const first = status(1_000_000, selling)
   expect(status(10_000, figures({ free: 3, held: 3, sold: 4, pool: 3, redeemed: 7 }), first)).toMatchObject({ free: 3 })
 })
+
+test('a line that moves is told once a second, though nothing is sold', () => {
+  const line = { cursor: 10, joined: 90, waiting: 80, perSecond: 0 }
+  const told = (now: number, cursor: number, last?: ReturnType<typeof nextStatus>) =>
+    nextStatus(last, { activityId: 1, skuId: 2, figures: selling, line: { ...line, cursor } }, now)
+  const first = told(1_000, 10)
+
+  expect(first).toMatchObject({ line })
+  expect(told(1_500, 12, first)).toBeUndefined()
+  expect(told(2_000, 12, first)).toMatchObject({ line: { cursor: 12 } })
+  expect(told(9_000, 10, first)).toBeUndefined()
+})

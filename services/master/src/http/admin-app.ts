@@ -3,6 +3,7 @@
 import type { Logger } from '@bigtap/kernel'
 import type { FastifyInstance } from 'fastify'
 import type { Control } from '../control.ts'
+import { addDrawRoutes, type DrawRouteParts } from './draw-routes.ts'
 import { createEdge } from './edge.ts'
 import { addSaleRoutes, type RouteParts } from './routes.ts'
 import { addRuleRoutes, type RuleRouteParts } from './rule-routes.ts'
@@ -17,6 +18,7 @@ export interface AdminAppParts
     WatchParts,
     Omit<RuleRouteParts, 'control'>,
     ToolRouteParts,
+    DrawRouteParts,
     VerdictRouteParts {
   readonly control: Control
   readonly signOuts: SignOuts
@@ -31,6 +33,7 @@ export function createAdminApp(parts: AdminAppParts): FastifyInstance {
   addWatchRoutes(app, parts)
   addRuleRoutes(app, parts)
   addToolRoutes(app, parts)
+  addDrawRoutes(app, parts)
   addVerdictRoutes(app, parts)
   return app
 }

@@ -3,6 +3,7 @@
 import { ACTIVITY_EVENTS, type ActivityEvent, parseId } from '@bigtap/domain'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Sale } from '../book.ts'
+import { withoutSeed } from '../core/draw-seed.ts'
 import type { PolicyDesk } from '../policy-desk.ts'
 import type { SaleDesk } from '../sale-desk.ts'
 import type { StockDesk } from '../stock-desk.ts'
@@ -171,9 +172,9 @@ export function howOf(actor: Actor, request: FastifyRequest): { isForced: boolea
   return { isForced }
 }
 
-/** An activity as it is answered. */
+/** An activity as it is answered; the seed of a draw is nobody's to see before it is over. */
 function activityOf({ activity, revision, waitingFor }: Sale) {
-  return { ...activity, revision, waitingFor }
+  return { ...withoutSeed(activity), revision, waitingFor }
 }
 
 function idsOf(request: FastifyRequest): Ids {

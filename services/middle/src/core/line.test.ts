@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { calledMaxOf, type LineQuestion, lineAnswer, stepLineRate } from './line.ts'
+import { calledMaxOf, type LineQuestion, lineAnswer } from './line.ts'
 
 const NOW = 1_800_000_000_000
 const question: LineQuestion = {
@@ -54,15 +54,6 @@ test('whoever does what he is told is heard three times in each heartbeat', () =
       expect(Number.isInteger(etaMs) && etaMs >= 0).toBe(true)
     }),
   )
-})
-
-test('the rate follows the cursor, and a line that begins anew is measured anew', () => {
-  let rate = stepLineRate(undefined, 0, NOW)
-  for (let second = 1; second <= 5; second++) rate = stepLineRate(rate, second * 20, NOW + second * 1_000)
-
-  expect(rate.perSecond).toBeCloseTo(20)
-  expect(stepLineRate(rate, 100, NOW + 5_400)).toBe(rate)
-  expect(stepLineRate(rate, 3, NOW + 7_000).perSecond).toBe(0)
 })
 
 test('under a pace two seconds of it are called ahead, and at least one', () => {

@@ -1,4 +1,4 @@
-/** When a buyer in the line is to ask again, how long he will wait, and how fast the line moves. Pure. */
+/** When a buyer in the line is to ask again, and how long he will wait. Pure. */
 
 import { hashUid } from '@bigtap/kernel'
 
@@ -24,13 +24,6 @@ export interface LineAnswer {
   readonly retryAfterMs: number
 }
 
-/** How fast a line moves, as its cursor tells it. */
-export interface LineRate {
-  readonly cursor: number
-  readonly at: number
-  readonly perSecond: number
-}
-
 /** Whose turn is about to come asks twice a second: a unit that is called waits for its buyer. */
 const NEAR_MS = 500
 /** Whose turn it is, while his node leases a place for him. */
@@ -43,10 +36,6 @@ const STILL_MS_EACH = 20
 /** After the draw all come back within this time, and not all at once. */
 const DRAWN_SPREAD_MS = 2_000
 const SPREAD_STEPS = 1_024
-/** The rate is measured this often, and half of it is the newest measurement. */
-const SAMPLE_MS = 1_000
-const NEWEST = 0.5
-
 /** What a buyer in the line is told. */
 export function lineAnswer(question: LineQuestion): LineAnswer {
   const { uid, place, cursor, perSecond, now, callsAt, stillMs } = question
@@ -63,16 +52,6 @@ export function lineAnswer(question: LineQuestion): LineAnswer {
   const awayMs = perSecond > 0 ? turnMs / 2 : ahead * STILL_MS_EACH
   const retryAfterMs = Math.round(Math.max(NEAR_MS, Math.min(most, awayMs)))
   return { ahead, etaMs: Math.min(ETA_MS_MAX, Math.ceil(Math.max(retryAfterMs, turnMs))), retryAfterMs }
-}
-
-/** Measures on by the newest cursor; a line that begins anew is measured anew. */
-export function stepLineRate(before: LineRate | undefined, cursor: number, now: number): LineRate {
-  if (before === undefined || cursor < before.cursor || now < before.at) return { cursor, at: now, perSecond: 0 }
-  const elapsedMs = now - before.at
-  if (elapsedMs < SAMPLE_MS) return before
-  const sample = ((cursor - before.cursor) * 1_000) / elapsedMs
-  const perSecond = before.perSecond === 0 ? sample : before.perSecond * (1 - NEWEST) + sample * NEWEST
-  return { cursor, at: now, perSecond: perSecond < 0.01 ? 0 : perSecond }
 }
 
 /** With a pace so many seconds of it are called ahead: who is called must still find a place when he comes. */
