@@ -83,6 +83,15 @@ function reign() {
   return found
 }
 
+/** Limiters that have a share of the budgets, by what is published. */
+function sharers(): string[] {
+  return reign().shares.published?.shares.map(({ nodeId }) => nodeId) ?? []
+}
+
+function sharedAt(): number | undefined {
+  return reign().shares.published?.at
+}
+
 async function signIn() {
   const origin = `http://127.0.0.1:${master.server.port()}/admin/v1/`
   const json = { 'content-type': 'application/json' }
@@ -151,6 +160,27 @@ test('a change is tried by one limiter and one Middle node, and then it is every
   await waitFor('nothing is wrong', () => firing().length === 0)
 })
 
+test('access limits change while the sale is open: every limiter has them, and a share of what they share', async () => {
+  const limit = { scope: 'global', algorithm: 'token-bucket', seconds: 1, maxCount: 100 }
+  const { a } = await draft({ opensAt: Date.now() + 500 })
+  await call('POST', `activities/${a}/actions/schedule`)
+  const limiters = fronts.slice(0, 2)
+  await waitFor('open', () => limiters.every(({ mirror }) => mirror.activity(a)?.state === 'open'))
+
+  expect((await call('PATCH', `activities/${a}`, { accessLimits: [limit] })).status).toBe(200)
+  await waitFor('the limit is everywhere', () =>
+    limiters.every(({ mirror }) => mirror.activity(a)?.accessLimits[0]?.maxCount === 100),
+  )
+  await waitFor('the shares are everywhere', () =>
+    limiters.every(({ mirror }) => (mirror.shares()?.shares.length ?? 0) >= 2 && mirror.shares()?.at === sharedAt()),
+  )
+  const bad = await call('PATCH', `activities/${a}`, { accessLimits: [{ ...limit, maxCount: 0 }] })
+  expect(bad).toMatchObject({ status: 400 })
+  expect(await call('PATCH', `activities/${a}`, { accessLimits: [] })).toMatchObject({ status: 200 })
+  await waitFor('it is gone', () => limiters.every(({ mirror }) => mirror.activity(a)?.accessLimits.length === 0))
+  await call('PATCH', `activities/${a}`, { closesAt: Date.now() + 200 })
+})
+
 test('what a canary refuses is not published, its other canary gets the old document back, and the operator is told', async () => {
   const { a, s } = await draft()
   await call('POST', `activities/${a}/actions/schedule`)
@@ -161,6 +191,7 @@ test('what a canary refuses is not published, its other canary gets the old docu
       .watch.list()
       .some(({ id, isLinked }) => id === 'limiter-0' && isLinked),
   )
+  await waitFor('it has a share', () => sharers().includes('limiter-0'))
   const before = reign().publisher.lastRevision
 
   const answer = await call('PATCH', `activities/${a}/skus/${s}`, { policy: { pacePerSecond: 9 } })

@@ -33,7 +33,15 @@ export interface KeeperParts {
 }
 
 /** How often each round is due, ms. A flip is to be out within 100 ms of the ledger. */
-export const LOOP_MS = { act: 50, nodes: 200, status: 50, pressure: 100, catalog: 500, record: 500 } as const
+export const LOOP_MS = {
+  act: 50,
+  nodes: 200,
+  status: 50,
+  pressure: 100,
+  shares: 250,
+  catalog: 500,
+  record: 500,
+} as const
 const ALARM_EVERY_MS = 5_000
 /** Documents whose revision the nodes must have. */
 const DEFINITION = /^(activity|sku):/

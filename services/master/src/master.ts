@@ -100,6 +100,7 @@ export function createMaster(settings: MasterSettings, parts: MasterParts) {
   const seat = new LeaderSeat({ nodeId: settings.nodeId, address }, { ...parts, onWon, onLost })
   const acting = () => (reign?.state === 'acting' ? reign : undefined)
   parts.figures?.onTick((tick) => {
+    acting()?.shares.onTick(tick)
     acting()
       ?.control.onTick(tick)
       .catch((error: unknown) => logger.warn({ error }, 'the rules could not be tried'))

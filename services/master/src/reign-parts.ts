@@ -1,7 +1,14 @@
 /** What a reign is made of, put together but not begun. */
 
 import type { Reigning } from '@bigtap/db'
-import { PRESSURE_KEY, parsePressureDoc, parseSlotTableDoc, SLOTS_KEY } from '@bigtap/domain'
+import {
+  PRESSURE_KEY,
+  parsePressureDoc,
+  parseSharesDoc,
+  parseSlotTableDoc,
+  SHARES_KEY,
+  SLOTS_KEY,
+} from '@bigtap/domain'
 import { AbuseBoard, AnswerBox, type DocumentChange, PressureBoard, type PublishedDocument } from '@bigtap/store'
 import { AbuseDocuments } from './abuse-documents.ts'
 import { Book } from './book.ts'
@@ -30,6 +37,7 @@ import { RouterLinks } from './router-links.ts'
 import { type ActivityFields, SaleDesk } from './sale-desk.ts'
 import { SaleTrial } from './sale-trial.ts'
 import { SaleView } from './sale-view.ts'
+import { ShareKeeping } from './share-keeping.ts'
 import { SlotKeeping } from './slot-keeping.ts'
 import { StockDesk } from './stock-desk.ts'
 import { VerdictDesk } from './verdict-desk.ts'
@@ -73,6 +81,8 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
   const control = createControl(settings, {
     ...{ ...parts, desk, policies, view, book, alarms, links, publisher, ledgers, record },
   })
+  const shares = new ShareKeeping({ ...parts, watch, book, publisher })
+  publishing.sources.push(() => shares.documents())
   const stream = new LiveStream(() => view.live(), logger)
   const signOuts = signOutsOf(parts)
   const stock = new StockDesk(settings, desk)
@@ -92,6 +102,8 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
     const [table, factor] = [parseSlotTableDoc(bodyOf(SLOTS_KEY)), parsePressureDoc(bodyOf(PRESSURE_KEY))]
     if (table.ok) slots.recall(table.value)
     if (factor.ok) pressure.recall(factor.value)
+    const shared = parseSharesDoc(bodyOf(SHARES_KEY))
+    if (shared.ok) shares.recall(shared.value)
   }
   return {
     book,
@@ -102,6 +114,7 @@ export function makeReign(settings: MasterSettings, given: ReignParts, reigning:
     record,
     slots,
     pressure,
+    shares,
     loader,
     keepers,
     desk,

@@ -87,6 +87,7 @@ function roundsOf({
   slots,
   publisher,
   pressure,
+  shares,
   record,
   control,
 }: ReturnType<typeof makeReign>): Round[] {
@@ -104,6 +105,7 @@ function roundsOf({
     { name: 'act', everyMs: LOOP_MS.act, round: () => keepers.actRound() },
     { name: 'status', everyMs: LOOP_MS.status, round: () => keepers.statusRound() },
     { name: 'pressure', everyMs: LOOP_MS.pressure, round: () => pressure.round() },
+    { name: 'shares', everyMs: LOOP_MS.shares, round: () => shares.round() },
     { name: 'catalog', everyMs: LOOP_MS.catalog, round: () => keepers.keepCatalog() },
     { name: 'record', everyMs: LOOP_MS.record, round: store },
     ...control.rounds,
