@@ -27,11 +27,25 @@ for partition = 0, partitions - 1 do
     mine[#mine + 1] = partition
   end
 end
+
+-- What fell before a group was there is not its own.
+local function fallenOf(positions)
+  local stream = string.sub(positions, 1, -#':positions' - 1)
+  if redis.call('EXISTS', stream) == 0 then return 0 end
+  local info, added = redis.call('XINFO', 'STREAM', stream), 0
+  for field = 1, #info, 2 do
+    if info[field] == 'entries-added' then added = info[field + 1] end
+  end
+  return added - redis.call('XLEN', stream)
+end
+
 local reply = {}
 for _, partition in ipairs(mine) do
   reply[#reply + 1] = partition
   -- A group that has handled nothing yet has a position too: what it has not read must not be dropped.
-  redis.call('HSETNX', KEYS[partition + 3], ARGV[2], '0-0|0')
+  if redis.call('HEXISTS', KEYS[partition + 3], ARGV[2]) == 0 then
+    redis.call('HSET', KEYS[partition + 3], ARGV[2], '0-0|' .. fallenOf(KEYS[partition + 3]))
+  end
   reply[#reply + 1] = redis.call('HGET', KEYS[partition + 3], ARGV[2])
 end
 return reply

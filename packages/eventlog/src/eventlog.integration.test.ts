@@ -3,6 +3,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Engine, kafkaObstacle, startKafka, startRedis, waitFor } from '@bigtap/testkit'
+import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import {
   type BatchHandler,
@@ -279,6 +280,109 @@ describe.each(adapters)('a log on %s', (_, open) => {
   })
 })
 
+const bounded: [string, (topic: string) => EventLog][] = [
+  ['memory', (topic) => createMemoryLog({ partitions: 1, bounded: { [topic]: 100 } })],
+  ['redis', (topic) => createRedisLog({ url: redis.url, partitions: 1, bounded: { [topic]: 100 }, leaseMs: 800 })],
+]
+describe.each(bounded)('a bounded topic on %s', (_, open) => {
+  test('takes what comes: the oldest fall, and are counted for the group that was behind', async () => {
+    const topic = newTopic()
+    const log = kept(open(topic))
+    const { handler, values } = collector()
+    const slow = kept(log.consumer({ topic, group: 'slow' }))
+    const fast = kept(log.consumer({ topic, group: 'fast' }))
+    await fast.run(async () => undefined)
+    await slow.run(handler)
+    await log.producer().send(topic, records(50, 5))
+    await waitFor('the first records', async () => values().length === 50 && (await fast.lag()) === 0)
+    slow.pause()
+
+    await log.producer().send(topic, records(60, 5, 50))
+    await waitFor('the fast group', async () => (await fast.lag()) === 0)
+    await log.producer().send(topic, records(90, 5, 110))
+    const whileBehind = [await slow.lag(), await slow.dropped(), await fast.dropped()]
+    slow.resume()
+    await waitFor('the rest', async () => (await slow.lag()) === 0)
+
+    expect(whileBehind).toEqual([100, 50, 0])
+    expect([await slow.dropped(), await fast.dropped(), await fast.lag()]).toEqual([50, 0, 0])
+    expect(sorted(values())).toEqual([...numbers(50), ...numbers(200).slice(100)])
+  })
+
+  test('what fell while it was in hand counts as handled', async () => {
+    const topic = newTopic()
+    const log = kept(open(topic))
+    const seen: number[] = []
+    let release: () => void = () => undefined
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const consumer = kept(log.consumer({ topic, group: 'g' }))
+    await log.producer().send(topic, records(80, 5))
+    await consumer.run(async ({ records: batch }) => {
+      seen.push(...batch.map(({ value }) => Number(Buffer.from(value).toString())))
+      await isReleased
+    })
+    await waitFor('a batch in hand', () => seen.length === 80)
+
+    await log.producer().send(topic, records(130, 5, 80))
+    const meanwhile = await consumer.dropped()
+    release()
+    await waitFor('the rest', async () => (await consumer.lag()) === 0)
+
+    expect(meanwhile).toBe(110)
+    expect(await consumer.dropped()).toBe(30)
+    expect(sorted(seen)).toEqual([...numbers(80), ...numbers(210).slice(110)])
+  })
+
+  test('gives a new group what is there, and does not charge it with what fell before', async () => {
+    const topic = newTopic()
+    const log = kept(open(topic))
+    const { handler, values } = collector()
+    await log.producer().send(topic, records(250, 5))
+    const consumer = kept(log.consumer({ topic, group: 'g' }))
+
+    const before = await consumer.lag()
+    await consumer.run(handler)
+    await waitFor('what is there', () => values().length === 100)
+    await waitFor('no lag', async () => (await consumer.lag()) === 0)
+
+    expect([before, await consumer.dropped()]).toEqual([100, 0])
+    expect(values()).toEqual(numbers(250).slice(150))
+  })
+
+  test('does not touch its neighbours: a topic that is not bounded loses nothing', async () => {
+    const topic = newTopic()
+    const log = kept(open(topic))
+    const other = newTopic()
+    const { handler, values } = collector()
+
+    await log.producer().send(other, records(500, 5))
+    const consumer = kept(log.consumer({ topic: other, group: 'g' }))
+    await consumer.run(handler)
+    await waitFor('all records', () => values().length === 500)
+
+    expect(await consumer.dropped()).toBe(0)
+  })
+})
+
+test.skipIf(!hasKafka)('on Kafka a bounded topic is bounded by the broker, and another one keeps all', async () => {
+  if (typeof kafka === 'string') return
+  const [topic, other] = [newTopic(), newTopic()]
+  const log = kept(createKafkaLog({ brokers: [kafka.url], bounded: { [topic]: 100 } }))
+  for (const one of [topic, other]) await log.producer().send(one, records(1, 1))
+  const admin = new Kafka({ brokers: [kafka.url], logLevel: logLevel.NOTHING }).admin()
+  await admin.connect()
+
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [topic, other].map((name) => ({ type: ConfigResourceTypes.TOPIC, name, configNames: ['retention.ms'] })),
+  })
+  await admin.disconnect()
+
+  expect(resources.map(({ configEntries }) => configEntries[0]?.configValue)).toEqual(['600000', '-1'])
+})
+
 describe('a log whose server is away', () => {
   const away: [string, () => EventLog][] = [
     ['redis', () => createRedisLog({ url: 'redis://127.0.0.1:1', timeoutMs: 300 })],
@@ -290,7 +394,11 @@ describe('a log whose server is away', () => {
     const consumer = kept(log.consumer({ topic: 't', group: 'g' }))
     await consumer.run(async () => undefined)
 
-    const refused = await Promise.allSettled([log.producer().send('t', records(1, 1)), consumer.lag()])
+    const refused = await Promise.allSettled([
+      log.producer().send('t', records(1, 1)),
+      consumer.lag(),
+      consumer.dropped(),
+    ])
     await consumer.stop()
 
     for (const result of refused) {

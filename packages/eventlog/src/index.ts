@@ -1,3 +1,4 @@
+export { BOUNDED_TOPICS, type BoundedTopics } from './bounded.ts'
 export { LogError, type LogFault } from './faults.ts'
 export { createKafkaLog, type KafkaLogSettings } from './kafka-log.ts'
 export { createMemoryLog, type MemoryLogSettings } from './memory-log.ts'

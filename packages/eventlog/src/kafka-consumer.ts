@@ -11,12 +11,18 @@ const RESTART_MAX_MS = 5_000
 /** Partitions that one consumer handles side by side: one that is stuck does not stop the others. */
 const CONCURRENT_MAX = 16
 
+/** Records of a topic that a group has not handled: those that are there, and those that the broker has dropped since. */
+export interface GroupOffsets {
+  readonly lag: number
+  readonly dropped: number
+}
+
 /** What the log lends to a consumer. */
 export interface KafkaConsumerContext {
   readonly kafka: Kafka
   readonly leaseMs: number
   readonly logger: Logger
-  readonly lag: () => Promise<number>
+  readonly offsets: () => Promise<GroupOffsets>
   readonly partitionsOf: (topic: string) => Promise<number>
 }
 
@@ -64,8 +70,13 @@ export class KafkaConsumer implements Consumer {
     this.#run.stopped()
   }
 
-  lag(): Promise<number> {
-    return this.#context.lag()
+  async lag(): Promise<number> {
+    return (await this.#context.offsets()).lag
+  }
+
+  /** Once the group goes on behind the gap, a broker does not tell any more. */
+  async dropped(): Promise<number> {
+    return (await this.#context.offsets()).dropped
   }
 
   async #keepRunning(handler: BatchHandler): Promise<void> {

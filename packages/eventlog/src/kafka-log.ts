@@ -2,8 +2,9 @@
 
 import { type Logger, nullLogger } from '@bigtap/kernel'
 import { type Admin, Kafka, type Producer as KafkaProducer, logLevel, Partitioners } from 'kafkajs'
+import { type BoundedTopics, boundOf } from './bounded.ts'
 import { asLogError, checkRecords, LogError, withinTime } from './faults.ts'
-import { KafkaConsumer } from './kafka-consumer.ts'
+import { type GroupOffsets, KafkaConsumer } from './kafka-consumer.ts'
 import { byPartition } from './partition.ts'
 import type { EventLog, LogRecord } from './port.ts'
 
@@ -17,11 +18,24 @@ export interface KafkaLogSettings {
   readonly timeoutMs?: number
   /** A consumer that is silent for so long loses its partitions, ms. Brokers want 6,000 at least. */
   readonly leaseMs?: number
+  /** A topic that is made here and bounded loses what is old or much (below); every other one keeps all. */
+  readonly bounded?: BoundedTopics
 }
+
+/** A broker bounds by age and bytes, not by records; per partition. One that is not bounded keeps its records for ever. */
+const BOUNDED_CONFIG = [
+  { name: 'retention.ms', value: '600000' },
+  { name: 'retention.bytes', value: '268435456' },
+  { name: 'segment.bytes', value: '33554432' },
+]
+const KEPT_CONFIG = [
+  { name: 'retention.ms', value: '-1' },
+  { name: 'retention.bytes', value: '-1' },
+]
 
 /** Opens the log; connects when it is used. */
 export function createKafkaLog(
-  { brokers, partitions = 4, replicas = 1, timeoutMs = 5_000, leaseMs = 10_000 }: KafkaLogSettings,
+  { brokers, partitions = 4, replicas = 1, timeoutMs = 5_000, leaseMs = 10_000, bounded = {} }: KafkaLogSettings,
   { logger = nullLogger }: { logger?: Logger } = {},
 ): EventLog {
   const kafka = new Kafka({
@@ -42,7 +56,8 @@ export function createKafkaLog(
   const partitionsOf = async (topic: string) => {
     const known = topics.get(topic)
     if (known !== undefined) return known
-    const count = await ensureTopic(await admin.open(), { topic, partitions, replicas, timeoutMs })
+    const isBounded = boundOf(bounded, topic) !== undefined
+    const count = await ensureTopic(await admin.open(), { topic, partitions, replicas, timeoutMs, isBounded })
     topics.set(topic, count)
     return count
   }
@@ -61,12 +76,12 @@ export function createKafkaLog(
   return {
     producer: () => ({ send }),
     consumer: (settings) => {
-      const lag = () =>
-        faultsOf('reading the lag', timeoutMs, async () => {
+      const offsets = () =>
+        faultsOf('reading offsets', timeoutMs, async () => {
           await partitionsOf(settings.topic)
-          return lagOf(await admin.open(), settings.topic, settings.group)
+          return offsetsOf(await admin.open(), settings.topic, settings.group)
         })
-      const consumer = new KafkaConsumer(settings, { kafka, leaseMs, logger, lag, partitionsOf })
+      const consumer = new KafkaConsumer(settings, { kafka, leaseMs, logger, offsets, partitionsOf })
       consumers.push(consumer)
       return consumer
     },
@@ -115,23 +130,30 @@ interface TopicWish {
   readonly partitions: number
   readonly replicas: number
   readonly timeoutMs: number
+  readonly isBounded: boolean
 }
 
 /** Makes the topic where it is not there, and says how many partitions it has. */
-async function ensureTopic(admin: Admin, { topic, partitions, replicas, timeoutMs }: TopicWish): Promise<number> {
-  const wish = { topic, numPartitions: partitions, replicationFactor: replicas }
+async function ensureTopic(admin: Admin, wanted: TopicWish): Promise<number> {
+  const { topic, partitions, replicas, timeoutMs, isBounded } = wanted
+  const configEntries = isBounded ? BOUNDED_CONFIG : KEPT_CONFIG
+  const wish = { topic, numPartitions: partitions, replicationFactor: replicas, configEntries }
   await admin.createTopics({ topics: [wish], waitForLeaders: true, timeout: timeoutMs })
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
   return topics[0]?.partitions.length ?? partitions
 }
 
-async function lagOf(admin: Admin, topic: string, group: string): Promise<number> {
+/** By partition: what is not handled and still there, and what the broker dropped before it was. */
+async function offsetsOf(admin: Admin, topic: string, group: string): Promise<GroupOffsets> {
   const ends = await admin.fetchTopicOffsets(topic)
   const kept = (await admin.fetchOffsets({ groupId: group, topics: [topic] }))[0]?.partitions ?? []
-  return ends.reduce((sum, { partition, high, low }) => {
+  let [lag, dropped] = [0, 0]
+  for (const { partition, high, low } of ends) {
     const position = Number(kept.find((one) => one.partition === partition)?.offset ?? -1)
-    return sum + Number(high) - Math.max(position, Number(low))
-  }, 0)
+    lag += Number(high) - Math.max(position, Number(low))
+    if (position >= 0) dropped += Math.max(0, Number(low) - position)
+  }
+  return { lag, dropped }
 }
 
 function asBuffer(value: Uint8Array): Buffer {

@@ -1,6 +1,7 @@
 /** The log in this process: for tests, and for a platform that runs as one process. Gone when the process is. */
 
 import { type Logger, nullLogger } from '@bigtap/kernel'
+import { type BoundedTopics, boundOf } from './bounded.ts'
 import { checkRecords, LogError } from './faults.ts'
 import { byPartition } from './partition.ts'
 import {
@@ -19,40 +20,55 @@ export interface MemoryLogSettings {
   readonly partitions?: number
   /** Most records of a partition; a send beyond that rejects with LOG_FULL. */
   readonly recordsMax?: number
+  readonly bounded?: BoundedTopics
 }
 
 interface Group {
   /** By partition: how many records were handled. */
   readonly positions: number[]
+  /** Records that fell before they were handled. */
+  dropped: number
   readonly busy: Set<number>
   readonly members: MemoryConsumer[]
 }
 
+interface Partition {
+  /** How many fell; the first that is there has this position. */
+  base: number
+  records: LogRecord[]
+}
+
 interface Topic {
-  readonly partitions: LogRecord[][]
+  readonly partitions: Partition[]
   readonly groups: Map<string, Group>
 }
 
 /** Opens an empty log. */
 export function createMemoryLog(
-  { partitions = 4, recordsMax = 1_000_000 }: MemoryLogSettings = {},
+  { partitions = 4, recordsMax = 1_000_000, bounded = {} }: MemoryLogSettings = {},
   { logger = nullLogger }: { logger?: Logger } = {},
 ): EventLog {
   const topics = new Map<string, Topic>()
   const consumers: MemoryConsumer[] = []
   const topicOf = (name: string) => {
-    const known = topics.get(name) ?? { partitions: Array.from({ length: partitions }, () => []), groups: new Map() }
+    const known = topics.get(name) ?? {
+      partitions: Array.from({ length: partitions }, () => ({ base: 0, records: [] })),
+      groups: new Map(),
+    }
     topics.set(name, known)
     return known
   }
   const send = async (name: string, records: readonly LogRecord[]) => {
     checkRecords(records)
     const topic = topicOf(name)
+    const bound = boundOf(bounded, name)
     for (const [at, group] of byPartition(records, partitions)) {
-      const stored = topic.partitions[at] as LogRecord[]
-      if (stored.length + group.length > recordsMax)
+      const partition = topic.partitions[at] as Partition
+      const stored = partition.records
+      if (bound === undefined && stored.length + group.length > recordsMax)
         throw new LogError({ code: 'LOG_FULL', message: `partition ${at} of ${name} holds ${recordsMax} records` })
       for (const { key, value } of group) stored.push({ key, value: Uint8Array.from(value) })
+      if (bound !== undefined) trim(topic, at, bound)
     }
     for (const { members } of topic.groups.values()) for (const member of members) member.wake()
   }
@@ -69,6 +85,21 @@ export function createMemoryLog(
   }
 }
 
+/** Lets the oldest records fall, and counts them for the groups that have not handled them. */
+function trim({ partitions, groups }: Topic, at: number, bound: number): void {
+  const partition = partitions[at] as Partition
+  const over = partition.records.length - bound
+  if (over <= 0) return
+  partition.records = partition.records.slice(over)
+  partition.base += over
+  for (const group of groups.values()) {
+    const missed = partition.base - (group.positions[at] ?? 0)
+    if (missed <= 0) continue
+    group.dropped += missed
+    group.positions[at] = partition.base
+  }
+}
+
 const IDLE_MS = 1_000
 
 class MemoryConsumer implements Consumer {
@@ -80,10 +111,12 @@ class MemoryConsumer implements Consumer {
   #loop: Promise<void> = Promise.resolve()
 
   constructor(settings: ConsumerSettings, topic: Topic, logger: Logger) {
-    const positions = topic.partitions.map(() => 0)
+    const positions = topic.partitions.map(({ base }) => base)
     this.#settings = settings
     this.#topic = topic
-    this.#group = topic.groups.get(settings.group) ?? { positions, busy: new Set(), members: [] }
+    this.#group = topic.groups.get(settings.group) ?? {
+      ...{ positions, dropped: 0, busy: new Set(), members: [] },
+    }
     this.#logger = logger
     topic.groups.set(settings.group, this.#group)
   }
@@ -124,7 +157,11 @@ class MemoryConsumer implements Consumer {
 
   async lag(): Promise<number> {
     const { positions } = this.#group
-    return this.#topic.partitions.reduce((sum, { length }, at) => sum + length - (positions[at] ?? 0), 0)
+    return this.#topic.partitions.reduce((sum, one, at) => sum + endOf(one) - (positions[at] ?? 0), 0)
+  }
+
+  async dropped(): Promise<number> {
+    return this.#group.dropped
   }
 
   async #read(handler: BatchHandler): Promise<void> {
@@ -148,22 +185,34 @@ class MemoryConsumer implements Consumer {
       (partition) =>
         own(partition) &&
         !busy.has(partition) &&
-        (positions[partition] ?? 0) < (this.#topic.partitions[partition]?.length ?? 0),
+        (positions[partition] ?? 0) < endOf(this.#topic.partitions[partition]),
     )
   }
 
   async #handle(partition: number, handler: BatchHandler): Promise<void> {
-    const { busy, positions, members } = this.#group
-    const start = positions[partition] ?? 0
-    const records = (this.#topic.partitions[partition] ?? [])
-      .slice(start, start + (this.#settings.recordsMax ?? BATCH_RECORDS))
+    const { busy, members } = this.#group
+    const start = this.#group.positions[partition] ?? 0
+    const { base, records: stored } = this.#topic.partitions[partition] as Partition
+    const records = stored
+      .slice(start - base, start - base + (this.#settings.recordsMax ?? BATCH_RECORDS))
       .map((record, at) => ({ ...record, position: `${start + at}` }))
     busy.add(partition)
     const isOurs = () => members.includes(this)
     const batch = { topic: this.#settings.topic, partition, records }
     const isHandled = await deliver(batch, { run: this.#run, handler, logger: this.#logger, isOurs })
-    if (isHandled) positions[partition] = start + records.length
+    if (isHandled) keepPosition(this.#group, partition, start, start + records.length)
     if (isOurs()) busy.delete(partition)
     for (const member of members) member.wake()
   }
+}
+
+function endOf(partition: Partition | undefined): number {
+  return partition === undefined ? 0 : partition.base + partition.records.length
+}
+
+/** What fell while it was in hand was counted as dropped, and is handled after all. */
+function keepPosition(group: Group, partition: number, from: number, until: number): void {
+  const now = group.positions[partition] ?? 0
+  group.dropped -= Math.min(now, until) - from
+  group.positions[partition] = Math.max(now, until)
 }

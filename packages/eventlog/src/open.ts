@@ -1,4 +1,5 @@
 import { CodedError, type Logger } from '@bigtap/kernel'
+import { BOUNDED_TOPICS } from './bounded.ts'
 import { createKafkaLog } from './kafka-log.ts'
 import type { EventLog } from './port.ts'
 import { createRedisLog } from './redis-log.ts'
@@ -15,7 +16,7 @@ export function openEventLog(
   { eventLog, redisUrl, kafkaBrokers }: EventLogChoice,
   parts: { logger: Logger },
 ): EventLog {
-  if (eventLog === 'redis') return createRedisLog({ url: redisUrl }, parts)
-  if (eventLog === 'kafka') return createKafkaLog({ brokers: kafkaBrokers }, parts)
+  if (eventLog === 'redis') return createRedisLog({ url: redisUrl, bounded: BOUNDED_TOPICS }, parts)
+  if (eventLog === 'kafka') return createKafkaLog({ brokers: kafkaBrokers, bounded: BOUNDED_TOPICS }, parts)
   throw new CodedError({ code: 'BAD_EVENTLOG', message: `BIGTAP_EVENTLOG must be redis or kafka, not ${eventLog}` })
 }

@@ -59,9 +59,14 @@ export interface Consumer {
   stop(): Promise<void>
   /** Records of the topic that the group has not handled yet. Rejects with a `LogError` when the log is away. */
   lag(): Promise<number>
+  /** Records of a bounded topic that fell before the group handled them. Rejects with a `LogError` when the log is away. */
+  dropped(): Promise<number>
 }
 
-/** A log: memory, Redis Streams or Kafka. */
+/**
+ * A log: memory, Redis Streams or Kafka. A topic that is not named as bounded loses nothing that a group has not handled: at its limit a
+ * send rejects. A bounded one takes what comes, and its oldest records fall.
+ */
 export interface EventLog {
   producer(): Producer
   consumer(settings: ConsumerSettings): Consumer

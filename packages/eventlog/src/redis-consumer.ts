@@ -11,13 +11,14 @@ import {
   type StoredRecord,
 } from './port.ts'
 import { connectRedis, readScript, runScript, untilReady } from './redis-connection.ts'
-import { membersKey, ownersKey, positionsKey, type RedisLogLimits, streamKey } from './redis-keys.ts'
+import { droppedKey, membersKey, ownersKey, positionsKey, type RedisLogLimits, streamKey } from './redis-keys.ts'
 import { deliver, RunState, settleWithin } from './run-state.ts'
 
 const CLAIM = readScript('claim-n')
-const COMMIT = readScript('commit-3')
+const COMMIT = readScript('commit-4')
 const LEAVE = readScript('leave-2')
 const LAG = readScript('lag-n')
+const DROPPED = readScript('dropped-n')
 /** How long a read waits for a record: bounds how late a new partition is read, and how long `stop` takes. */
 const BLOCK_MS = 200
 /** The same while a partition is still in hand, so that it is read again soon after. */
@@ -78,15 +79,24 @@ export class RedisConsumer implements Consumer {
   }
 
   async lag(): Promise<number> {
+    const { topic, group } = this.#settings
+    const keys = this.#partitions().flatMap((partition) => [
+      ...[streamKey(topic, partition), positionsKey(topic, partition), droppedKey(topic, partition)],
+    ])
+    return Number(await runScript(await this.#connected(), LAG, keys, [group]))
+  }
+
+  async dropped(): Promise<number> {
+    const { topic, group } = this.#settings
+    const keys = this.#partitions().map((partition) => droppedKey(topic, partition))
+    return Number(await runScript(await this.#connected(), DROPPED, keys, [group]))
+  }
+
+  async #connected(): Promise<Redis> {
     if (this.#run.hasStopped) throw new LogError({ code: 'LOG_CLOSED', message: 'the consumer is stopped' })
     this.#control ??= connectRedis(this.#limits.url, this.#limits.timeoutMs, this.#logger)
     await untilReady(this.#control, this.#limits.timeoutMs)
-    const { topic, group } = this.#settings
-    const keys = this.#partitions().flatMap((partition) => [
-      streamKey(topic, partition),
-      positionsKey(topic, partition),
-    ])
-    return Number(await runScript(this.#control, LAG, keys, [group]))
+    return this.#control
   }
 
   async #claimLoop(control: Redis): Promise<void> {
@@ -169,7 +179,8 @@ export class RedisConsumer implements Consumer {
       const isHandled = await deliver({ topic, partition, records }, delivery)
       if (!isHandled || this.#run.hasStopped) return
       const next = `${records.at(-1)?.position}|${Number(position.split('|')[1]) + records.length}`
-      const keys = [ownersKey(topic, group), positionsKey(topic, partition), streamKey(topic, partition)]
+      const names = [positionsKey, streamKey, droppedKey].map((nameOf) => nameOf(topic, partition))
+      const keys = [ownersKey(topic, group), ...names]
       const args = [this.#id, group, partition, position, next, this.#limits.recordsKept]
       const isKept = Number(await runScript(control, COMMIT, keys, args)) === 1
       if (isKept) this.#owned.set(partition, next)

@@ -1,3 +1,5 @@
+import type { BoundedTopics } from './bounded.ts'
+
 /** Where Redis is, and the limits. All processes of a platform must agree on `partitions`. */
 export interface RedisLogSettings {
   readonly url: string
@@ -10,6 +12,7 @@ export interface RedisLogSettings {
   readonly recordsMax?: number
   /** Records that stay when all groups have handled them. */
   readonly recordsKept?: number
+  readonly bounded?: BoundedTopics
 }
 
 /** The settings with their defaults. */
@@ -19,6 +22,8 @@ export type RedisLogLimits = Required<RedisLogSettings>
 export const streamKey = (topic: string, partition: number) => `bt:log:{${topic}}:${partition}`
 /** Name of a partition's positions: a hash, group -> "id|count handled". */
 export const positionsKey = (topic: string, partition: number) => `${streamKey(topic, partition)}:positions`
+/** What fell of a partition before it was handled: a hash, group -> count. */
+export const droppedKey = (topic: string, partition: number) => `${streamKey(topic, partition)}:dropped`
 /** Name of a group's members: a sorted set, consumer -> end of its lease. */
 export const membersKey = (topic: string, group: string) => `bt:log:{${topic}}:${group}:members`
 /** Name of a group's owners: a hash, partition -> consumer. */

@@ -7,14 +7,16 @@
 
 import { type Logger, nullLogger } from '@bigtap/kernel'
 import type { Redis } from 'ioredis'
+import { boundOf } from './bounded.ts'
 import { checkRecords } from './faults.ts'
 import { byPartition } from './partition.ts'
 import type { EventLog, LogRecord } from './port.ts'
 import { connectRedis, readScript, runScript, untilReady } from './redis-connection.ts'
 import { RedisConsumer } from './redis-consumer.ts'
-import { type RedisLogLimits, type RedisLogSettings, streamKey } from './redis-keys.ts'
+import { droppedKey, positionsKey, type RedisLogLimits, type RedisLogSettings, streamKey } from './redis-keys.ts'
 
 const APPEND = readScript('append-1')
+const APPEND_BOUNDED = readScript('append-bounded-3')
 
 /** Opens the log; connects in the background. */
 export function createRedisLog(
@@ -23,6 +25,7 @@ export function createRedisLog(
 ): EventLog {
   const limits: RedisLogLimits = {
     ...{ partitions: 4, timeoutMs: 1_000, leaseMs: 6_000, recordsMax: 1_000_000, recordsKept: 10_000 },
+    bounded: {},
     ...settings,
   }
   const consumers: RedisConsumer[] = []
@@ -35,9 +38,13 @@ export function createRedisLog(
   const send = async (topic: string, records: readonly LogRecord[]) => {
     checkRecords(records)
     const redis = await connected()
+    const bound = boundOf(limits.bounded, topic)
     const sends = [...byPartition(records, limits.partitions)].map(([partition, group]) => {
       const pairs = group.flatMap(({ key, value }) => [key, Buffer.from(value.buffer, value.byteOffset, value.length)])
-      return runScript(redis, APPEND, [streamKey(topic, partition)], [limits.recordsMax, ...pairs])
+      const stream = streamKey(topic, partition)
+      if (bound === undefined) return runScript(redis, APPEND, [stream], [limits.recordsMax, ...pairs])
+      const keys = [stream, positionsKey(topic, partition), droppedKey(topic, partition)]
+      return runScript(redis, APPEND_BOUNDED, keys, [bound, ...pairs])
     })
     const failed = (await Promise.allSettled(sends)).find((result) => result.status === 'rejected')
     if (failed) throw failed.reason
