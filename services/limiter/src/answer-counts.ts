@@ -40,5 +40,9 @@ export class AnswerCounts {
     metrics.gauge('bigtap_limiter_asks_put_off_count', 'Asks that wait to be asked again', () => asks.putOffCount)
     metrics.gauge('bigtap_limiter_asks_again_total', 'Asks that were asked again', () => asks.askedAgain)
     metrics.gauge('bigtap_limiter_held_count', 'Requests that are held', () => edge.held)
+    const refused = 'Refused because their address had too many already'
+    const { caps } = edge
+    metrics.gauge('bigtap_limiter_connections_refused_total', refused, () => caps?.refusedConnections ?? 0)
+    metrics.gauge('bigtap_limiter_senders_refused_total', refused, () => caps?.refusedSenders ?? 0)
   }
 }

@@ -2,6 +2,7 @@
 
 import { baseSettings, defineSettings, setting, shared } from '@bigtap/runtime'
 import { TICKET_MS_MAX } from '@bigtap/token'
+import { CONNECTIONS_MAX } from './edge/cap-of.ts'
 import { trustedProxies } from './trusted-proxies.ts'
 
 /** The limiter's settings, with units and defaults. */
@@ -49,6 +50,10 @@ export const settings = defineSettings({
     ...setting.int('BIGTAP_LIMITER_ASKS_MAX', { default: 16_384, doc: 'asks that wait for Middle (1 to 65,535)' }),
     read: readAsksMax,
   },
+  connectionsMax: setting.int('BIGTAP_LIMITER_ADDRESS_CONNECTIONS', {
+    default: CONNECTIONS_MAX,
+    doc: 'connections of one address (trusted proxies: any number); a sixteenth for one that antiblack grades 3 or worse',
+  }),
   askMsMax: setting.durationMs('BIGTAP_LIMITER_ASK_MS', { default: 100, doc: 'time that an ask waits for Middle' }),
   profileFile: setting.string('BIGTAP_LIMITER_PROFILE_FILE', {
     default: '',

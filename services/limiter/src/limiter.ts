@@ -24,6 +24,7 @@ import { Shedding } from './core/shedding.ts'
 import { isToldToWait, StageOne } from './core/stage-one.ts'
 import { Tickets } from './core/tickets.ts'
 import { isEmpty, isMoved, verdictReply } from './core/verdicts.ts'
+import { CONNECTIONS_MAX, createCapOf } from './edge/cap-of.ts'
 import { chooseEdge } from './edge/choose.ts'
 import type { Edge, EdgeKind } from './edge/edge.ts'
 import { HeldRequests } from './held-requests.ts'
@@ -42,6 +43,8 @@ export interface LimiterSettings extends AppSettings {
   readonly clusterSecret: string
   readonly asksMax: number
   readonly askMsMax: number
+  /** Most connections of one address. */
+  readonly connectionsMax?: number
   isTrusted(address: string): boolean
 }
 
@@ -135,7 +138,14 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const edge = (parts.makeEdge ?? chooseEdge)(
     settings.edge,
     { host: settings.host, port: settings.port, bodyBytesMax: BODY_BYTES_MAX, bodyMsMax: BODY_MS_MAX },
-    { logger, faults: EDGE_FAULTS, onExchange: app.onExchange, onError: (error) => logger.error({ error }, 'a bug') },
+    {
+      ...{ logger, faults: EDGE_FAULTS, onExchange: app.onExchange },
+      onError: (error) => logger.error({ error }, 'a bug'),
+      capOf: createCapOf(
+        { connectionsMax: settings.connectionsMax ?? CONNECTIONS_MAX },
+        { clock, verdicts, isTrusted },
+      ),
+    },
   )
   counts.watch(asks, edge)
   watchShedding(shedding, metrics)

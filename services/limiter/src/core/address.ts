@@ -23,6 +23,7 @@ export function clientAddress(socket: string, forwarded: string, isTrusted: (add
 
 /** An IPv4 address in IPv6 clothes (::ffff:1.2.3.4, also written out) is that IPv4 address. */
 export function plainAddress(address: string): string {
+  if (!address.includes(':')) return address
   const mapped = /^(?:::|(?:0{1,4}:){5})ffff:(.+)$/i.exec(address)?.[1]
   if (mapped === undefined) return address
   if (mapped.includes('.')) return mapped

@@ -68,4 +68,5 @@ export const EDGE_FAULTS = {
   bodyTooLarge: problemReply('body_too_large', {}, true),
   requestTimeout: problemReply('request_timeout', {}, true),
   internal: problemReply('internal'),
+  crowded: OVERLOADED_CLOSING,
 } as const

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { EDGE_FAULTS } from '../core/replies.ts'
 import { jsonReply, problemReply } from '../core/reply.ts'
 import { chooseEdge } from './choose.ts'
-import type { Edge, Exchange, Held } from './edge.ts'
+import { type Edge, type Exchange, type Held, NO_CAP } from './edge.ts'
 import { loadUws } from './uws-edge.ts'
 
 const BODY_BYTES_MAX = 1_000
@@ -57,9 +57,14 @@ function onExchange(exchange: Exchange): void {
   else exchange.reply(jsonReply(200, { method, path, a: exchange.header('x-a'), from: exchange.remoteAddress() }))
 }
 
+/** 127.0.0.7 may have little; all others what they like. */
+const CAP = { connectionsMax: 4, sendersMax: 2 }
+const CAPPED = '127.0.0.7'
+const capOf = (address: string) => (address === CAPPED ? CAP : NO_CAP)
+
 /** A raw connection: what was sent is seen as it came. */
-async function raw(text = '') {
-  const socket = connect(port, '127.0.0.1')
+async function raw(text = '', localAddress = '127.0.0.1') {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   const got = { text: '', isClosed: false }
   sockets.add(socket)
   socket.on('data', (chunk) => {
@@ -89,7 +94,7 @@ describe.each(kinds)('an edge (%s)', (kind) => {
     edge = chooseEdge(
       kind,
       { host: '127.0.0.1', port: 0, bodyBytesMax: BODY_BYTES_MAX, bodyMsMax: BODY_MS_MAX },
-      { logger: nullLogger, faults: EDGE_FAULTS, onExchange, onError: (error) => errors.push(error) },
+      { logger: nullLogger, faults: EDGE_FAULTS, onExchange, onError: (error) => errors.push(error), capOf },
     )
     port = await edge.start()
   })
@@ -247,6 +252,36 @@ describe.each(kinds)('an edge (%s)', (kind) => {
     await waitFor('the end', () => got.isClosed)
 
     expect(got.text).toMatch(/^HTTP\/1\.1 403 /)
+  })
+
+  test('an address holds no more than its cap, others are served meanwhile, and it is served again when it has less', async () => {
+    // One at a time: an edge takes each for a sender until its request is whole.
+    const opened: Awaited<ReturnType<typeof raw>>[] = []
+    for (let n = 0; n < 6; n++) {
+      opened.push(await raw(get('/held'), CAPPED))
+      await waitFor('its fate', () => edge.held === Math.min(n + 1, CAP.connectionsMax))
+    }
+    await waitFor('the end of two', () => opened.filter(({ got }) => got.isClosed).length === 2)
+    expect(edge.caps?.refusedConnections).toBe(2)
+    await expectAlive()
+
+    for (const one of held) one.reply(problemReply('forbidden', {}, true))
+    await waitFor('the end of all', () => opened.every(({ got }) => got.isClosed))
+    const { got } = await raw(get('/again'), CAPPED)
+    await waitFor('the reply', () => got.text.includes('"path":"/again"'))
+  })
+
+  test('an address sends no more bodies slowly than its cap; those beyond are ended at once', async () => {
+    const half = 'POST /body HTTP/1.1\r\nHost: shop\r\nContent-Length: 10\r\n\r\nabc'
+    const slow: Awaited<ReturnType<typeof raw>>[] = []
+    for (let n = 0; n < 4; n++) slow.push(await raw(half, CAPPED))
+    await waitFor('the end of two', () => slow.filter(({ got }) => got.isClosed).length >= 2)
+    expect(edge.caps?.refusedSenders).toBe(2)
+    await expectAlive()
+    await waitFor('the end of all', () => slow.every(({ got }) => got.isClosed), 3_000)
+
+    const { got } = await raw('POST /body HTTP/1.1\r\nHost: shop\r\nContent-Length: 3\r\n\r\nabc', CAPPED)
+    await waitFor('the reply', () => got.text.includes('"text":"abc"'))
   })
 
   test('a port that is taken is an error', async () => {

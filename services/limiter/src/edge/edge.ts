@@ -1,6 +1,7 @@
 /** The HTTP edge as a port: two adapters, one conformance suite (docs/adr/0002). */
 
 import type { Reply } from '../core/reply.ts'
+import type { AddressCap, AddressCaps } from './address-caps.ts'
 
 /** A request whose reply comes later. Exactly one reply is given; after an abort it falls to nothing. */
 export interface Held {
@@ -32,6 +33,14 @@ export interface EdgeFaults {
   readonly bodyTooLarge: Reply
   readonly requestTimeout: Reply
   readonly internal: Reply
+  /** The address has too much already. */
+  readonly crowded: Reply
+}
+
+/** An address may hold what it likes. */
+export const NO_CAP: AddressCap = {
+  connectionsMax: Number.POSITIVE_INFINITY,
+  sendersMax: Number.POSITIVE_INFINITY,
 }
 
 /** Where it listens (port 0: any free one), and its limits. */
@@ -48,6 +57,8 @@ export interface EdgeParts {
   readonly onExchange: ExchangeHandler
   /** A bug in the handler. */
   readonly onError: (error: unknown) => void
+  /** What an address may hold; without it, what it likes. */
+  readonly capOf?: (address: string) => AddressCap
 }
 
 /** An HTTP server. */
@@ -57,6 +68,8 @@ export interface Edge {
   readonly held: number
   /** Open connections, where the adapter can tell. */
   readonly connections?: number
+  /** What was refused because its address had too much already; for the figures. */
+  readonly caps?: Pick<AddressCaps, 'refusedConnections' | 'refusedSenders'>
   /** Starts to listen and gives the port; rejects when it is taken. */
   start(): Promise<number>
   /** Stops to accept; every reply from now on closes its connection. */

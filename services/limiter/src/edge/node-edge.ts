@@ -2,8 +2,10 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { plainAddress } from '../core/address.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Edge, EdgeParts, EdgeSettings, Exchange, Held } from './edge.ts'
+import { AddressCaps } from './address-caps.ts'
+import { type Edge, type EdgeParts, type EdgeSettings, type Exchange, type Held, NO_CAP } from './edge.ts'
 
 const HEADERS_BYTES_MAX = 8_192
 const HEADERS_MS_MAX = 10_000
@@ -12,7 +14,8 @@ const CHECK_EVERY_MS = 1_000
 
 /** Makes the edge; start() listens. */
 export function createNodeEdge(settings: EdgeSettings, parts: EdgeParts): Edge {
-  const state = { held: 0, isStopping: false }
+  const caps = new AddressCaps(parts.capOf ?? (() => NO_CAP))
+  const state = { held: 0, isStopping: false, caps, sending: new WeakSet<Socket>() }
   let connections = 0
   const server = createServer(
     {
@@ -23,9 +26,13 @@ export function createNodeEdge(settings: EdgeSettings, parts: EdgeParts): Edge {
       connectionsCheckingInterval: CHECK_EVERY_MS,
       noDelay: true,
     },
-    (request, response) => serve(new NodeExchange(request, response, { settings, parts, state }), parts),
+    (request, response) => {
+      endSending(request.socket, state)
+      serve(new NodeExchange(request, response, { settings, parts, state }), parts)
+    },
   )
   server.on('connection', (socket) => {
+    if (!admit(socket, state)) return
     connections++
     socket.on('close', () => connections--)
   })
@@ -38,6 +45,7 @@ export function createNodeEdge(settings: EdgeSettings, parts: EdgeParts): Edge {
     get connections() {
       return connections
     },
+    caps,
     start: () => listen(server, settings),
     stop: async () => {
       state.isStopping = true
@@ -45,6 +53,28 @@ export function createNodeEdge(settings: EdgeSettings, parts: EdgeParts): Edge {
       server.closeIdleConnections()
     },
   }
+}
+
+/** A connection that its address may not have is ended before anything of it is read. */
+function admit(socket: Socket, state: State): boolean {
+  const address = plainAddress(socket.remoteAddress ?? '')
+  if (!state.caps.connect(address)) {
+    socket.destroy()
+    return false
+  }
+  socket.on('close', () => state.caps.disconnect(address))
+  if (!state.caps.beginSending(address)) {
+    socket.destroy()
+    return false
+  }
+  // Until its first request is whole; later ones on the same connection are bounded by the connections.
+  state.sending.add(socket)
+  socket.on('close', () => endSending(socket, state, address))
+  return true
+}
+
+function endSending(socket: Socket, state: State, address = plainAddress(socket.remoteAddress ?? '')): void {
+  if (state.sending.delete(socket)) state.caps.endSending(address)
 }
 
 function serve(exchange: NodeExchange, { onExchange, onError, faults }: EdgeParts): void {
@@ -83,10 +113,17 @@ function refuse(error: NodeJS.ErrnoException, socket: Socket, { faults }: EdgePa
   )
 }
 
+interface State {
+  held: number
+  isStopping: boolean
+  readonly caps: AddressCaps
+  readonly sending: WeakSet<Socket>
+}
+
 interface Context {
   readonly settings: EdgeSettings
   readonly parts: EdgeParts
-  readonly state: { held: number; isStopping: boolean }
+  readonly state: State
 }
 
 class NodeExchange implements Exchange, Held {
@@ -97,6 +134,8 @@ class NodeExchange implements Exchange, Held {
   readonly #response: ServerResponse
   readonly #context: Context
   #isHeld = false
+  /** The address whose body is being read, '' when none is. */
+  #sendsFrom = ''
   #isAnswered = false
 
   constructor(request: IncomingMessage, response: ServerResponse, context: Context) {
@@ -123,6 +162,7 @@ class NodeExchange implements Exchange, Held {
     this.isTaken = true
     if (this.#isAnswered) return
     this.#isAnswered = true
+    this.#endSending()
     if (this.#isHeld) this.#context.state.held--
     const response = this.#response
     if (response.destroyed || response.headersSent) return
@@ -138,8 +178,15 @@ class NodeExchange implements Exchange, Held {
   }
 
   readBody(onBody: (held: Held, body: Uint8Array) => void): void {
-    const { settings, parts } = this.#context
+    const { settings, parts, state } = this.#context
+    const address = plainAddress(this.remoteAddress())
+    if (!state.caps.beginSending(address)) {
+      this.reply(parts.faults.crowded)
+      return
+    }
     const held = this.hold()
+    this.#sendsFrom = address
+    this.#request.on('close', () => this.#endSending())
     if (Number(this.#request.headers['content-length'] ?? 0) > settings.bodyBytesMax) {
       held.reply(parts.faults.bodyTooLarge)
       return
@@ -156,8 +203,14 @@ class NodeExchange implements Exchange, Held {
     this.#request.on('error', () => held.reply(parts.faults.badRequest))
     this.#request.on('end', () => {
       clearTimeout(late)
+      this.#endSending()
       if (!this.#isAnswered) onBody(held, Buffer.concat(chunks, length))
     })
+  }
+
+  #endSending(): void {
+    if (this.#sendsFrom !== '') this.#context.state.caps.endSending(this.#sendsFrom)
+    this.#sendsFrom = ''
   }
 
   /** Flat, as writeHead takes them. */

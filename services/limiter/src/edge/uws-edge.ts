@@ -3,8 +3,10 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js'
 import { createRequire } from 'node:module'
 import { CodedError } from '@bigtap/kernel'
+import { plainAddress } from '../core/address.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Edge, EdgeParts, EdgeSettings, Exchange, Held } from './edge.ts'
+import { AddressCaps } from './address-caps.ts'
+import { type Edge, type EdgeParts, type EdgeSettings, type Exchange, type Held, NO_CAP } from './edge.ts'
 
 /** What we use of the package. */
 export interface Uws {
@@ -38,7 +40,8 @@ export function loadUws(): Uws | undefined {
 
 /** Makes the edge; start() listens. */
 export function createUwsEdge(uws: Uws, settings: EdgeSettings, parts: EdgeParts): Edge {
-  const state: State = { held: 0, isStopping: false, pool: [] }
+  const caps = new AddressCaps(parts.capOf ?? (() => NO_CAP))
+  const state: State = { held: 0, isStopping: false, pool: [], caps }
   const exchange = new UwsExchange(settings, parts, state)
   const app = uws.App()
   app.get('/*', (response, request) => serve(exchange.begin(response, request, 'GET'), parts))
@@ -49,6 +52,7 @@ export function createUwsEdge(uws: Uws, settings: EdgeSettings, parts: EdgeParts
   let socket: us_listen_socket | undefined
   return {
     kind: 'uws',
+    caps,
     get held() {
       return state.held
     },
@@ -85,7 +89,11 @@ interface State {
   held: number
   isStopping: boolean
   readonly pool: UwsHeld[]
+  readonly caps: AddressCaps
 }
+
+/** Takes a reply and does nothing: its request was answered. */
+const ANSWERED: Held = { reply: () => undefined }
 
 function serve(exchange: UwsExchange, { onExchange, onError, faults }: EdgeParts): void {
   try {
@@ -107,6 +115,7 @@ class UwsExchange implements Exchange {
   readonly #state: State
   #response: HttpResponse | undefined
   #request: HttpRequest | undefined
+  #address = ''
 
   constructor(settings: EdgeSettings, parts: EdgeParts, state: State) {
     this.#settings = settings
@@ -120,6 +129,7 @@ class UwsExchange implements Exchange {
     this.method = method
     this.path = request.getUrl()
     this.isTaken = false
+    this.#address = ''
     return this
   }
 
@@ -128,11 +138,15 @@ class UwsExchange implements Exchange {
   }
 
   remoteAddress(): string {
-    if (this.#response === undefined) return ''
+    if (this.#address === '' && this.#response !== undefined) this.#address = this.#readAddress(this.#response)
+    return this.#address
+  }
+
+  #readAddress(response: HttpResponse): string {
     // The binary form costs half of the text.
-    const bytes = new Uint8Array(this.#response.getRemoteAddress())
+    const bytes = new Uint8Array(response.getRemoteAddress())
     if (bytes.length === 4) return `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`
-    return Buffer.from(this.#response.getRemoteAddressAsText()).toString('latin1')
+    return Buffer.from(response.getRemoteAddressAsText()).toString('latin1')
   }
 
   reply(reply: Reply): void {
@@ -140,11 +154,18 @@ class UwsExchange implements Exchange {
     if (this.#response !== undefined) write(this.#response, reply, this.method, this.#state.isStopping)
   }
 
+  /** The package does not tell of connections; each has one request that is held at most, and those are counted. */
   hold(): Held {
+    const { caps, pool } = this.#state
+    const address = plainAddress(this.remoteAddress())
+    if (!caps.connect(address)) {
+      this.reply(this.#parts.faults.crowded)
+      return ANSWERED
+    }
     this.isTaken = true
-    const held = this.#state.pool.pop() ?? new UwsHeld(this.#state)
+    const held = pool.pop() ?? new UwsHeld(this.#state)
     this.#state.held++
-    if (this.#response !== undefined) held.begin(this.#response, this.method)
+    if (this.#response !== undefined) held.begin(this.#response, this.method, address)
     return held
   }
 
@@ -156,7 +177,17 @@ class UwsExchange implements Exchange {
       this.reply(faults.bodyTooLarge)
       return
     }
+    const { caps } = this.#state
+    const address = plainAddress(this.remoteAddress())
+    if (!caps.beginSending(address)) {
+      this.reply(faults.crowded)
+      return
+    }
     const held = this.hold()
+    if (!(held instanceof UwsHeld)) {
+      caps.endSending(address)
+      return
+    }
     const chunks: Buffer[] = []
     let length = 0
     let isDone = false
@@ -164,11 +195,12 @@ class UwsExchange implements Exchange {
       if (isDone) return
       isDone = true
       clearTimeout(late)
+      caps.endSending(address)
       answer()
     }
     const late = setTimeout(() => end(() => held.reply(faults.requestTimeout)), bodyMsMax)
     response?.onAborted(() => {
-      ;(held as UwsHeld).onAborted()
+      held.onAborted()
       end(() => held.reply(faults.badRequest))
     })
     response?.onData((chunk, isLast) => {
@@ -186,12 +218,14 @@ class UwsHeld implements Held {
   #response: HttpResponse | undefined
   #method = ''
   #reply: Reply | undefined
+  #address = ''
 
   constructor(state: State) {
     this.#state = state
   }
 
-  begin(response: HttpResponse, method: string): void {
+  begin(response: HttpResponse, method: string, address: string): void {
+    this.#address = address
     this.#response = response
     this.#method = method
     response.onAborted(this.onAborted)
@@ -206,6 +240,7 @@ class UwsHeld implements Held {
     this.#response = undefined
     this.#reply = undefined
     this.#state.held--
+    this.#state.caps.disconnect(this.#address)
     this.#state.pool.push(this)
   }
 
