@@ -86,7 +86,10 @@ test('definitions, stock, policies and rate answer as they are described', async
 })
 
 test('what is watched answers as it is described', async () => {
-  for (const path of ['invariants', 'nodes', 'audit?limit=5', 'alerts', 'pending', 'rules'])
+  await wanted(503, 'GET', 'figures')
+  const limiter = { id: 'limiter-1', role: 'limiter', labels: {}, figures: { askRate: 12.5, budgetShare: 1 } }
+  rig.tick({ nodes: [limiter] })
+  for (const path of ['invariants', 'nodes', 'figures', 'audit?limit=5', 'alerts', 'pending', 'rules'])
     await wanted(200, 'GET', path)
   const answer = await fetch(`${rig.origin}/admin/v1/stream`, { headers: { cookie: admin.cookie } })
   expect(answer.headers.get('content-type')).toBe('text/event-stream')

@@ -9,6 +9,7 @@ import { settings as spec } from './config.ts'
 import type { EdgeKind } from './edge/edge.ts'
 import { createIdTokenVerifier } from './id-token.ts'
 import { createLimiter } from './limiter.ts'
+import { PROFILE_LIMITS, Profile } from './profile.ts'
 import { createStatsServer } from './stats.ts'
 import { trustedProxies } from './trusted-proxies.ts'
 
@@ -22,6 +23,7 @@ await runService('limiter', spec, async (context) => {
   const abuse = createAbuse(settings, { ...context, store })
   const front = createFront({ ...context, service: 'limiter', role: 'limiter', store, onAbuseVerdicts: abuse.onFrame })
   const { mirror } = front
+  const profile = new Profile({ file: settings.profileFile }, { logger, metrics })
   const limiter = createLimiter(
     {
       ...settings,
@@ -33,6 +35,7 @@ await runService('limiter', spec, async (context) => {
       mirror,
       log: abuse.log,
       verdicts: abuse.verdicts,
+      profile,
       reservations: new Reservations(store),
       once: new Once(store),
       ring: createKeyRing({ current: settings.tokenSecret, previous: settings.tokenSecretPrevious }),
@@ -57,6 +60,7 @@ await runService('limiter', spec, async (context) => {
     },
     ...abuse.parts,
     ...front.parts,
+    { name: 'profile', start: async () => profile.start(), stop: async () => profile.stop(), limits: PROFILE_LIMITS },
     {
       name: 'limiter',
       start: async () => logger.info({ port: await limiter.start(), edge: limiter.edge.kind }, 'limiter listens'),

@@ -14,7 +14,7 @@ import { stat } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import type { Tier } from '@bigtap/domain'
 import type { Counter, Logger, Metrics } from '@bigtap/kernel'
-import { ProfileLines } from './core/profile-lines.ts'
+import { PROFILE_LINES_LIMITS, ProfileLines } from './core/profile-lines.ts'
 import { ProfileTable } from './core/profile-table.ts'
 
 /** Which file (empty: none), how often it is looked at, and how many uids are taken. */
@@ -36,6 +36,8 @@ export const PROFILE_UIDS_MAX = 5_000_000
 export const PROFILE_POLL_MS = 5_000
 /** Some 2,700 lines: 1 ms of work, then others have their turn. */
 const PIECE_BYTES = 32_768
+/** Shown at /debug/config. */
+export const PROFILE_LIMITS = { uidsMax: PROFILE_UIDS_MAX, pollMs: PROFILE_POLL_MS, ...PROFILE_LINES_LIMITS } as const
 
 interface Loaded {
   readonly table: ProfileTable

@@ -15,7 +15,7 @@ import { addWatchRoutes, type WatchParts } from './watch-routes.ts'
 /** Collaborators. */
 export interface AdminAppParts
   extends RouteParts,
-    WatchParts,
+    Omit<WatchParts, 'control'>,
     Omit<RuleRouteParts, 'control'>,
     ToolRouteParts,
     DrawRouteParts,

@@ -2,6 +2,7 @@
 
 import type { Db } from '@bigtap/db'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Control } from '../control.ts'
 import { onRedis } from '../faults.ts'
 import type { SaleView } from '../sale-view.ts'
 import { Problem } from './edge.ts'
@@ -12,6 +13,7 @@ import type { Sessions } from './session.ts'
 export interface WatchParts {
   readonly db: Pick<Db, 'audit' | 'deadLetters'>
   readonly view: SaleView
+  readonly control: Pick<Control, 'watch'>
   readonly stream: LiveStream
   readonly sessions: Sessions
 }
@@ -19,7 +21,7 @@ export interface WatchParts {
 type Query = Record<string, string | string[] | undefined>
 
 /** Adds the reading routes. */
-export function addWatchRoutes(app: FastifyInstance, { db, view, stream, sessions }: WatchParts): void {
+export function addWatchRoutes(app: FastifyInstance, { db, view, stream, sessions, control }: WatchParts): void {
   app.get('/admin/v1/invariants', async (request) => {
     sessions.reader(request)
     return onRedis(() => view.invariants(numberOf(request, 'activityId')))
@@ -27,6 +29,12 @@ export function addWatchRoutes(app: FastifyInstance, { db, view, stream, session
   app.get('/admin/v1/nodes', async (request) => {
     sessions.reader(request)
     return { nodes: view.nodes() }
+  })
+  app.get('/admin/v1/figures', async (request) => {
+    sessions.reader(request)
+    const tick = control.watch.last
+    if (tick === undefined) throw new Problem('unavailable', { detail: 'no figures came from dcacenter yet' })
+    return { at: tick.at, totals: tick.totals, nodes: tick.nodes }
   })
   app.get('/admin/v1/audit', async (request) => {
     sessions.reader(request)
