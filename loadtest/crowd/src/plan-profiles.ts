@@ -18,10 +18,10 @@ import { ABUSE_TERMS, type AbuseTerms, isAbusive, meanAsks, mixesOf, type Profil
 export type ProfileSettings = CrowdSettings & { readonly profile: Profile | 'mixed' }
 
 /**
- * 2,000 abusive asks a second: what two cores carry beside the people, the platform and the crowd's own work (ADR 0027).
+ * 2,500 abusive asks a second: what two cores carry beside the people, the platform and the crowd's own work (ADR 0027).
  * More seats make the attack longer, not denser.
  */
-export const ABUSIVE_ASKS_PER_SECOND = 2_000
+export const ABUSIVE_ASKS_PER_SECOND = 2_500
 const ABUSE_MS_MIN = 8_000
 /** Abuse begins shortly before the opening. */
 const ABUSE_EARLY_MS = 500
@@ -76,7 +76,7 @@ export function planProfiles(settings: ProfileSettings, draw: Draw): BuyerPlan[]
 function planHonest(profile: Profile, uid: number, origin: Origin, settings: CrowdSettings, draw: Draw): BuyerPlan {
   const person = planPerson(uid, settings, draw)
   const refreshMs = profile === 'refresher' ? between(draw, REFRESH_MS) : 0
-  return { ...person, profile, origin, refreshMs, clicks: profile === 'refresher' ? 2 : person.clicks }
+  return { ...person, profile, origin, refreshMs }
 }
 
 interface Abuse {

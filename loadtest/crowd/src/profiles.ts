@@ -64,8 +64,8 @@ export interface AbuseTerms {
 
 /** How each abusive profile behaves. A farm stays below what a person does, and counts on its numbers instead. */
 export const ABUSE_TERMS: Readonly<Record<(typeof ABUSIVE_PROFILES)[number], AbuseTerms>> = {
-  script: { rounds: [6, 10], everyMs: [150, 400], clicks: [1, 3], perGroup: 800, connections: 24 },
-  farm: { rounds: [3, 6], everyMs: [600, 1_500], clicks: [1, 1], perGroup: 1, connections: 1 },
+  script: { rounds: [8, 14], everyMs: [150, 400], clicks: [1, 3], perGroup: 800, connections: 24 },
+  farm: { rounds: [5, 8], everyMs: [600, 1_500], clicks: [1, 1], perGroup: 1, connections: 1 },
   sharer: { rounds: [3, 6], everyMs: [400, 1_000], clicks: [1, 2], perGroup: 30, connections: 1 },
   guesser: { rounds: [6, 12], everyMs: [100, 400], clicks: [1, 1], perGroup: 20, connections: 2 },
   slow: { rounds: [1, 2], everyMs: [500, 1_500], clicks: [1, 1], perGroup: 20, connections: 0 },
