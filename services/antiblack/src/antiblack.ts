@@ -50,7 +50,7 @@ export interface AntiblackParts {
   readonly mirror: Pick<Mirror, 'abuseRules' | 'abuseModel' | 'onChange'>
   readonly board: Pick<AbuseBoard, 'say' | 'readHead' | 'since' | 'active'>
   readonly producer: Producer
-  readonly consumer: Pick<Consumer, 'lag'>
+  readonly consumer: Pick<Consumer, 'lag' | 'dropped'>
   /** Tells every router. */
   push(batch: AbuseVerdictBatch): void
   readonly clock: Clock
@@ -82,15 +82,29 @@ export function createAntiblack(settings: AntiblackSettings, parts: AntiblackPar
     topic.add(batch)
     for (const [index, verdict] of batch.verdicts.entries()) {
       standing.hear(verdict, batch.from + index, now())
+      sayDelay.observe(Math.max(0, now() - verdict.at) / 1_000)
       said[verdict.tier] = (said[verdict.tier] ?? 0) + 1
       if (verdict.tier >= BLOCKED_TIER && !verdict.isShadow) blocked++
     }
   }
   const mayBeSaid = (verdict: Parameters<typeof standing.refusal>[0]) => standing.refusal(verdict, now()) === undefined
   const speaker = new VerdictSpeaker({ ...parts, outbox, mayBeSaid, onSaid })
-  const counts = { standing, outbox, topic, intake, follower, speaker, recorder, engine, said, lag: () => lag }
-  const { onWithheld } = declareMetrics(parts.metrics, counts)
+  const counts = {
+    standing,
+    outbox,
+    topic,
+    intake,
+    follower,
+    speaker,
+    recorder,
+    engine,
+    said,
+    lag: () => lag,
+    fallen: () => fallen,
+  }
+  const { onWithheld, sayDelay } = declareMetrics(parts.metrics, counts)
   let lag = 0
+  let fallen = 0
   let { isShadow } = configure(parts)
   parts.mirror.onChange((keys) => {
     if (!keys.includes(ABUSE_RULES_KEY) && !keys.includes(ABUSE_MODEL_KEY)) return
@@ -111,6 +125,7 @@ export function createAntiblack(settings: AntiblackSettings, parts: AntiblackPar
     carry: () => topic.flush(),
     readLag: async (): Promise<void> => {
       lag = await parts.consumer.lag()
+      fallen = await parts.consumer.dropped()
     },
     flush: () => speaker.flush(),
     /** For /debug/verdicts: the newest in force, uids masked. */

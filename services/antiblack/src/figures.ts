@@ -7,7 +7,7 @@ const LOOKS = 60
 
 /** Makes the reader of all figures; counters as they stand, `accessLagMs` the largest since the look before. */
 export function createFigures(antiblack: Antiblack): () => Record<string, number> {
-  const { intake, standing, outbox, engine, said, lag } = antiblack
+  const { intake, standing, outbox, engine, said, lag, fallen } = antiblack
   const looks: number[] = []
   return () => {
     const { undecodable, stale, ahead, failed } = intake.skipped
@@ -17,7 +17,7 @@ export function createFigures(antiblack: Antiblack): () => Record<string, number
     if (looks.length > LOOKS) looks.shift()
     return {
       ...{ accessEvents: intake.events, accessLagMs: Math.round(intake.takeLagMs()), accessWaiting: lag() },
-      ...{ accessStale: stale, accessBad: undecodable + ahead + failed },
+      ...{ accessStale: stale, accessBad: undecodable + ahead + failed, accessFallen: fallen() },
       ...{ verdicts: said.reduce((sum, count) => sum + count, 0), verdictsInForce: standing.size },
       ...{ verdictsWaiting: outbox.size, verdictsDropped: outbox.dropped, subjects: engine.size },
       ...{ blockedLastMinute: total - before },

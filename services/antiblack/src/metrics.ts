@@ -22,11 +22,13 @@ export interface Counts {
   readonly said: readonly number[]
   /** Records of the log that are not handled yet. */
   lag(): number
+  /** Records that fell from the log before they were handled. */
+  fallen(): number
 }
 
 /** What antiblack counts. */
 export function declareMetrics(metrics: Metrics, counts: Counts) {
-  const { intake, standing, outbox, topic, follower, speaker, recorder, engine, said, lag } = counts
+  const { intake, standing, outbox, topic, follower, speaker, recorder, engine, said, lag, fallen } = counts
   const gauge = (name: string, help: string, read: () => number, labels?: Record<string, string>) =>
     metrics.gauge(`bigtap_antiblack_${name}`, help, read, labels)
   gauge('events_count', 'requests that were observed, since the start', () => intake.events)
@@ -34,6 +36,7 @@ export function declareMetrics(metrics: Metrics, counts: Counts) {
   for (const reason of SKIPS)
     gauge('skipped_records_count', 'records passed over, by reason', () => intake.skipped[reason], { reason })
   gauge('lag_records', 'records of the request log that are not handled yet', lag)
+  gauge('fallen_records', 'records that fell from the request log before they were handled', fallen)
   gauge('behind_partitions_count', 'partitions whose old records are being passed over', () => intake.behind)
   gauge('subjects_count', 'subjects that have windows', () => engine.size)
   gauge('untimely_rows_count', 'requests that no window took: too old, or ahead', () => engine.counters.outOfTime)
@@ -70,5 +73,6 @@ export function declareMetrics(metrics: Metrics, counts: Counts) {
       metrics.counter('bigtap_antiblack_withheld_total', 'verdicts that were not said, by reason', { reason }),
     ]),
   )
-  return { onWithheld: (reason: Withheld): void => withheld.get(reason)?.inc() }
+  const sayDelay = metrics.histogram('bigtap_antiblack_say_seconds', 'from a verdict to its place on the board')
+  return { sayDelay, onWithheld: (reason: Withheld): void => withheld.get(reason)?.inc() }
 }

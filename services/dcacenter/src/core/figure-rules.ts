@@ -28,8 +28,18 @@ const RATES: Readonly<Record<string, string>> = {
   commands: 'commandRate',
   frames: 'frameRate',
   acks: 'ackRate',
+  accessEvents: 'accessEventRate',
+  verdicts: 'verdictRate',
 }
-const LARGEST: ReadonlySet<string> = new Set(['eventLoopMs', 'lag', 'waitMs', 'oldestMs', 'shedRanks', 'queueWaitMs'])
+const LARGEST: ReadonlySet<string> = new Set([
+  'eventLoopMs',
+  'lag',
+  'waitMs',
+  'oldestMs',
+  'shedRanks',
+  'queueWaitMs',
+  'accessLagMs',
+])
 const LEDGER: ReadonlySet<string> = new Set([...Object.keys(NO_FIGURES), LEDGER_AGE])
 
 /** Says nothing when summed: it is shown with its node only. */
