@@ -79,11 +79,11 @@ export const USED_MAX = 65_536
 
 const OUTCOMES = [
   ...(['asked', 'waiting', 'solved', 'waited', 'passed', 'bad', 'foreign', 'replayed', 'expired'] as const),
-  ...(['too-easy', 'early', 'overloaded', 'unshared'] as const),
+  ...(['early', 'overloaded', 'unshared'] as const),
 ]
 type ChallengeOutcome = (typeof OUTCOMES)[number]
 /** These are nobody's mistake. */
-const HONEST: readonly ChallengeOutcome[] = ['expired', 'too-easy', 'early']
+const HONEST: readonly ChallengeOutcome[] = ['expired', 'early']
 
 interface Asked {
   readonly reply: Reply
@@ -103,7 +103,7 @@ export class ChallengeDesk {
     const { metrics } = parts
     const help = 'Path calls that met a challenge, by outcome'
     for (const outcome of OUTCOMES) {
-      const label = { outcome: outcome.replace('-', '_') }
+      const label = { outcome }
       metrics.gauge('bigtap_limiter_challenges_total', help, () => this.#counts[outcome], label)
     }
     metrics.gauge('bigtap_limiter_challenges_in_flight_count', 'Challenges being made or checked', () => this.#inFlight)

@@ -75,15 +75,17 @@ export function passText(header: string, cookie: string): string {
   return text.length === PASS_CHARS ? text : ''
 }
 
-/** Is a signed challenge one for this buyer, now? `too-easy`: it was asked before the buyer was graded worse. */
+/**
+ * Is a signed challenge one for this buyer, now? The tier is that of when it was asked: each limiter grades by what it has
+ * seen itself, and who is answered by another one must not be sent around in a circle.
+ */
 export function judgeAsked(
   { parameters: { data, expiresAt } }: AskedChallenge,
-  { uid, activityId, tier }: Challenged,
+  { uid, activityId }: Challenged,
   now: number,
-): 'ok' | 'foreign' | 'expired' | 'too-easy' {
+): 'ok' | 'foreign' | 'expired' {
   if (data.uid !== uid || data.activityId !== activityId) return 'foreign'
-  if (now >= expiresAt * 1_000) return 'expired'
-  return data.tier < tier ? 'too-easy' : 'ok'
+  return now >= expiresAt * 1_000 ? 'expired' : 'ok'
 }
 
 /** 428 with what is to be solved, and how long who cannot compute would wait instead. */
