@@ -23,6 +23,8 @@ export interface SaleTerms {
   readonly rule?: string
   readonly limitPerBuyer?: number
   readonly policy?: Record<string, unknown>
+  /** Other terms of the activity. */
+  readonly activity?: Record<string, unknown>
 }
 
 /** A sale that is defined. */
@@ -103,6 +105,7 @@ export class Shop {
     rule = 'once-per-product',
     limitPerBuyer = 1,
     policy = {},
+    activity = {},
   }: SaleTerms): Promise<Sale> {
     const opensAt = Date.now() + opensInMs
     const { id: activityId } = await this.admin.call<{ id: number }>('POST', 'activities', {
@@ -110,6 +113,7 @@ export class Shop {
       opensAt,
       closesAt: opensAt - opensInMs + closesInMs,
       rule,
+      ...activity,
     })
     const { id: skuId } = await this.admin.call<{ id: number }>('POST', `activities/${activityId}/skus`, {
       title: 'phone',

@@ -10,6 +10,7 @@ const state = {
   activity: null,
   isBusy: false,
 }
+const wantedId = Number(new URLSearchParams(location.search).get('activity'))
 const POLL_MS = 1500
 const RETRY_MS_DEFAULT = 1000
 
@@ -61,14 +62,14 @@ async function signIn(event) {
   await showOrders()
 }
 
-/** Follows the activity: the newest that is not over, else the newest. */
+/** Follows the activity that the address names (`?activity=7`), else the newest that is not over, else the newest. */
 async function poll() {
   const list = await call('GET', '/v1/activities')
   const all = Array.isArray(list.activities) ? list.activities : []
   const rank = (activity) =>
     ['open', 'paused'].includes(activity.state) ? 2 : ['closed', 'archived'].includes(activity.state) ? 0 : 1
   const [best] = [...all].sort((a, b) => rank(b) - rank(a) || b.id - a.id)
-  state.activity = best ?? null
+  state.activity = all.find(({ id }) => id === wantedId) ?? best ?? null
   if (best?.now) state.offsetMs = best.now - Date.now()
   render()
   prepareEarly()
