@@ -63,6 +63,7 @@ export {
   writeHeader,
 } from './frame.ts'
 export { type FrameHandler, FrameParser } from './frame-parser.ts'
+export { decodeGrantEvent, encodeGrantEvent, type GrantEvent } from './grant-event.ts'
 export { KIND, type Kind, OUTCOME, type Outcome, VERB, type Verb } from './kind.ts'
 export {
   decodeLedgerCalls,

@@ -1,11 +1,12 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { OrderEventSchema } from './gen/event_pb.ts'
+import { GrantEventSchema, OrderEventSchema } from './gen/event_pb.ts'
 import { LedgerCallsSchema } from './gen/ledger_pb.ts'
 import {
   decodeError,
   decodeGoodbye,
+  decodeGrantEvent,
   decodeHello,
   decodeLedgerCalls,
   decodeLedgerReplies,
@@ -40,9 +41,11 @@ test('ping, pong, goodbye and error come back as they went', () => {
 
 test('a number over 2^53 - 1 is refused, and so are a negative and a broken one', () => {
   const event = create(OrderEventSchema, { orderId: 'o', type: 'held', uid: 2n ** 53n })
+  const grant = create(GrantEventSchema, { tokenId: 't', uid: 2n ** 53n })
   const call = create(LedgerCallsSchema, { calls: [{ verb: 1, uid: 2n ** 64n - 1n }] })
 
   expect(codeOf(() => decodeOrderEvent(toBinary(OrderEventSchema, event)))).toBe('NUMBER_TOO_LARGE')
+  expect(codeOf(() => decodeGrantEvent(toBinary(GrantEventSchema, grant)))).toBe('NUMBER_TOO_LARGE')
   expect(codeOf(() => decodeLedgerCalls(toBinary(LedgerCallsSchema, call)))).toBe('NUMBER_TOO_LARGE')
   for (const uid of [2 ** 53, -1, 0.5, Number.NaN]) {
     expect(codeOf(() => encodeLedgerCalls([{ verb: VERB.reserve, callId: 1, uid }]))).toBe('NUMBER_TOO_LARGE')
@@ -61,6 +64,7 @@ test('unknown verbs, unknown event types, long ids and too many rows are refused
   expect(codeOf(() => decodeLedgerCalls(calls(new Array(1_025).fill({ verb: 1 }))))).toBe('ROWS_EXCEEDED')
   expect(codeOf(() => decodeOrderEvent(event({ orderId: 'o', type: 'sold' })))).toBe('BAD_VALUE')
   expect(codeOf(() => decodeOrderEvent(event({ type: 'held' })))).toBe('BAD_VALUE')
+  expect(codeOf(() => decodeGrantEvent(toBinary(GrantEventSchema, create(GrantEventSchema, {}))))).toBe('BAD_VALUE')
 })
 
 test('whatever bytes come, the answer is a message or a coded error', () => {
@@ -73,6 +77,7 @@ test('whatever bytes come, the answer is a message or a coded error', () => {
     decodeLedgerCalls,
     decodeLedgerReplies,
     decodeOrderEvent,
+    decodeGrantEvent,
   ]
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 120 }), (bytes) => {

@@ -14,6 +14,7 @@ import {
   decodeAckReport,
   decodeAskBatch,
   decodeCommandBatch,
+  decodeGrantEvent,
   decodeHello,
   decodeLedgerCalls,
   decodeLedgerReplies,
@@ -26,12 +27,14 @@ import {
   encodeAskBatch,
   encodeCommandBatch,
   encodeFrame,
+  encodeGrantEvent,
   encodeHello,
   encodeLedgerCalls,
   encodeLedgerReplies,
   encodeOrderEvent,
   encodeVerdictBatch,
   FrameParser,
+  type GrantEvent,
   type Kind,
   type LedgerCall,
   type LedgerReply,
@@ -125,6 +128,13 @@ test('order events', () => {
   }
 })
 
+test('grant events', () => {
+  for (const { event, hex: golden } of vectors<{ event: GrantEvent }>('grant-event')) {
+    expect(decodeGrantEvent(Buffer.from(golden, 'hex'))).toEqual(event)
+    expect(hex(encodeGrantEvent(event))).toBe(golden)
+  }
+})
+
 test('batches of the request log', () => {
   const names = [
     'afterMs',
@@ -201,6 +211,7 @@ test('every vector of a message, cut at every byte, is a message or a coded erro
     ['ledger-calls', decodeLedgerCalls],
     ['ledger-replies', decodeLedgerReplies],
     ['order-event', decodeOrderEvent],
+    ['grant-event', decodeGrantEvent],
     ['access-batch', (bytes) => decodeAccessBatch(bytes, new AccessColumns(64))],
     ['abuse-verdict-batch', decodeAbuseVerdicts],
     ['command-batch', decodeCommandBatch],

@@ -1,6 +1,7 @@
 -- A Middle node puts back what it granted, after Redis lost it. ARGV: guard, node, fence, then as grant-1.
+-- What stood in no log any more is told to the release log again: its readers know a token that they had.
 -- Returns for each: 1 put back or known, 0 no place left for it, -1 the slot is not the caller's.
-local replies = {}
+local replies, events = {}, {}
 for at = 4, #ARGV, 6 do
   local id, quantity, slot = ARGV[at + 3], tonumber(ARGV[at + 4]), ARGV[at + 2]
   local member = ARGV[at] .. '|' .. id .. '|' .. ARGV[at + 4]
@@ -24,9 +25,11 @@ for at = 4, #ARGV, 6 do
     if redis.call('LPOS', root .. 'slot:' .. slot, record) == false then
       redis.call('RPUSH', root .. 'slot:' .. slot, record)
       redis.call('SADD', root .. 'slots', slot)
+      events[#events + 1] = record
     end
   end
   replies[#replies + 1] = reply
 end
 saveSkus()
+if #events > 0 then redis.call('XADD', root .. 'granted', '*', 'n', ARGV[2], 'g', table.concat(events, '\n')) end
 return replies

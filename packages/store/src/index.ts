@@ -31,6 +31,7 @@ export {
   PACE_CHUNK_MS,
   type SlotClaim,
 } from './grant-log.ts'
+export { type GrantEntry, GrantOutbox, type WrittenGrant } from './grant-outbox.ts'
 export { Guards, metaKey, REBUILDING, rootKey } from './guards.ts'
 export {
   type Adopted,

@@ -10,17 +10,14 @@ import { createServer } from '@bigtap/transport'
 import { CallGatherer } from './call-gatherer.ts'
 import { settings as spec } from './config.ts'
 import { RecentOrders } from './core/recent-orders.ts'
-import { Keeper } from './keeper.ts'
+import { createKeepers } from './keepers.ts'
 import { createLedgerServer } from './ledger-server.ts'
 import { declareMetrics } from './metrics.ts'
-import { createRelay } from './outbox-relay.ts'
 import { Rebuilder } from './rebuilder.ts'
 import { counterFigures } from './stats.ts'
 
 const CONNECT_MS_MAX = 20_000
-const LEASE_MS = 1_000
 const REBUILD_LEASE_MS = 10_000
-const SWEEP_MAX = 500
 
 await runService('counter', spec, (context) => {
   const { settings, logger, metrics, clock, page } = context
@@ -31,8 +28,7 @@ await runService('counter', spec, (context) => {
   const db = createDb({ url: settings.databaseUrl, poolMax: 4 }, { clock, logger })
   const eventLog = openEventLog(settings, { logger })
   const recent = new RecentOrders(settings.recentMax)
-  const leaseOf = (name: string, ttlMs: number) => new NameLease(store, { name, owner: settings.nodeId, ttlMs })
-  const lease = leaseOf('rebuild', REBUILD_LEASE_MS)
+  const lease = new NameLease(store, { name: 'rebuild', owner: settings.nodeId, ttlMs: REBUILD_LEASE_MS })
   const activities = () => mirror.activities().values()
   const rebuilder = new Rebuilder({ store, ledger, db, recent, lease, clock, logger, activities })
   const gatherer = new CallGatherer(settings, {
@@ -42,17 +38,12 @@ await runService('counter', spec, (context) => {
     onReply: (activityId, { order }) => order && recent.add(activityId, order),
     onFault: (activityId, error) => logger.debug({ activityId, error }, 'a batch had no answer'),
   })
-  const relay = createRelay({
-    ledger,
-    topic: eventLog.producer(),
+  const { grants, loops } = createKeepers(settings, {
+    ...{ store, ledger, eventLog, logger, activities },
     currencyOf: (activityId, skuId) => mirror.sku(activityId, skuId)?.currency ?? '',
     onOrder: (activityId, order) => recent.add(activityId, order),
   })
-  const keeper = (name: string, everyMs: number, work: (activityId: number) => Promise<boolean>) =>
-    new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, activities, work })
-  const sweep = keeper('sweep', settings.sweepMs, async (id) => (await ledger.sweep(id, SWEEP_MAX)).isMore)
-  const carry = keeper('relay', settings.relayMs, relay)
-  const { seconds } = declareMetrics(metrics, { gatherer, recent, rebuilder })
+  const { seconds } = declareMetrics(metrics, { gatherer, recent, rebuilder, grants })
   const onFrame = createLedgerServer({ gatherer, clock, onSeconds: (value) => seconds.observe(value) })
   const server = createServer(
     { ...settings, role: 'counter' },
@@ -71,8 +62,7 @@ await runService('counter', spec, (context) => {
     createWorker(verify, logger),
     createWorker(pressureWork(store, waits), logger),
     createWorker({ name: 'figures', everyMs: PUSH_EVERY_MS, work: createFigurePush(push) }, logger),
-    { name: 'sweeper', start: () => sweep.start(), stop: () => sweep.stop() },
-    { name: 'relay', start: () => carry.start(), stop: () => carry.stop() },
+    ...loops,
     { name: 'links', start: async () => void (await server.start()), stop: () => server.stop(), limits: server.limits },
     { name: 'calls', limits: { waitingMax: settings.waitingMax, recentMax: settings.recentMax } },
     front.heartbeat,

@@ -84,7 +84,7 @@ async function rig(stock: number): Promise<Rig> {
     { waitingMax: 100 },
     { ledger, onReply: (id, { order }) => order && recent.add(id, order), onFault: () => undefined },
   )
-  declareMetrics(nullMetrics, { gatherer, recent, rebuilder })
+  declareMetrics(nullMetrics, { gatherer, recent, rebuilder, grants: { carried: 0 } })
   const tokenId = (n: number) => (activity.id * 1_000 + n).toString(16).padStart(32, '0')
   const call = {
     verb: VERB.reserve,

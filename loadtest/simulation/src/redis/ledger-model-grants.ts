@@ -159,12 +159,18 @@ export function grant(call: ScriptCall): number[] {
   call.checkGuard()
   const leaseKey = call.key(`lease:${call.checkFence()}`)
   const replies: number[] = []
-  for (let at = 3; at < call.args.length; at += 6) replies.push(grantOne(call, leaseKey, grantAt(call, at)))
+  const events: string[] = []
+  for (let at = 3; at < call.args.length; at += 6) replies.push(grantOne(call, leaseKey, grantAt(call, at), events))
   call.saveSkus()
+  tellReleaseLog(call, events)
   return replies
 }
 
-function grantOne(call: ScriptCall, leaseKey: string, one: Grant): -2 | -1 | 0 | 1 {
+function tellReleaseLog(call: ScriptCall, events: readonly string[]): void {
+  if (events.length > 0) call.keys.xadd(call.key('granted'), call.now, ['n', call.arg(1), 'g', events.join('\n')])
+}
+
+function grantOne(call: ScriptCall, leaseKey: string, one: Grant, events: string[]): -2 | -1 | 0 | 1 {
   const { keys } = call
   const called = call.key(`called:${one.id}`)
   const isKnown = keys.zscore(call.key('tokens'), memberOf(one)) !== undefined
@@ -182,6 +188,7 @@ function grantOne(call: ScriptCall, leaseKey: string, one: Grant): -2 | -1 | 0 |
   keys.zadd(call.key('tokens'), Number(one.expiresAt), memberOf(one))
   keys.rpush(call.key(`slot:${one.slot}`), recordOf(one))
   keys.sadd(call.key('slots'), one.slot)
+  events.push(recordOf(one))
   if (isLined) keys.zrem(called, one.uid)
   return 1
 }
@@ -191,12 +198,14 @@ export function adoptGrants(call: ScriptCall): number[] {
   call.checkGuard()
   call.checkFence()
   const replies: number[] = []
-  for (let at = 3; at < call.args.length; at += 6) replies.push(adoptOne(call, grantAt(call, at)))
+  const events: string[] = []
+  for (let at = 3; at < call.args.length; at += 6) replies.push(adoptOne(call, grantAt(call, at), events))
   call.saveSkus()
+  tellReleaseLog(call, events)
   return replies
 }
 
-function adoptOne(call: ScriptCall, one: Grant): -1 | 0 | 1 {
+function adoptOne(call: ScriptCall, one: Grant, events: string[]): -1 | 0 | 1 {
   const { keys, now } = call
   if (keys.zscore(call.key('tokens'), memberOf(one)) !== undefined) return 1
   if (!isOwned(call, one.slot)) return -1
@@ -216,6 +225,7 @@ function adoptOne(call: ScriptCall, one: Grant): -1 | 0 | 1 {
   if (!keys.lists.get(log)?.includes(recordOf(one))) {
     keys.rpush(log, recordOf(one))
     keys.sadd(call.key('slots'), one.slot)
+    events.push(recordOf(one))
   }
   return reply
 }

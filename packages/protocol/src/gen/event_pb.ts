@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file event.proto.
  */
 export const file_event: GenFile = /*@__PURE__*/
-  fileDesc("CgtldmVudC5wcm90bxIJYmlndGFwLnYxIuMBCgpPcmRlckV2ZW50EhAKCG9yZGVyX2lkGAEgASgJEhMKC2FjdGl2aXR5X2lkGAIgASgNEg4KBnNrdV9pZBgDIAEoDRILCgN1aWQYBCABKAQSEAoIcXVhbnRpdHkYBSABKA0SEwoLcHJpY2VfY2VudHMYBiABKAQSEAoIY3VycmVuY3kYByABKAkSDAoEdHlwZRgIIAEoCRIPCgd2ZXJzaW9uGAkgASgNEgsKA3NlcRgKIAEoBBIKCgJhdBgLIAEoBBIOCgZwYXlfYnkYDCABKAQSEAoIdG9rZW5faWQYDSABKAki3gEKC0FjY2Vzc0JhdGNoEg8KB25vZGVfaWQYASABKAkSCgoCYXQYAiABKAQSEAoIYWZ0ZXJfbXMYAyADKA0SCwoDdWlkGAQgAygEEhMKC2FjdGl2aXR5X2lkGAUgAygNEg4KBnNrdV9pZBgGIAMoDRIMCgRjYWxsGAcgAygNEg8KB291dGNvbWUYCCADKA0SDQoFZmxhZ3MYCSADKA0SDAoEdGllchgKIAMoDRIPCgdhZGRyZXNzGAsgAygNEhEKCWFkZHJlc3NlcxgMIAMoCRIOCgZkZXZpY2UYDSADKAQiTAoRQWJ1c2VWZXJkaWN0QmF0Y2gSDAoEZnJvbRgBIAEoBBIpCgh2ZXJkaWN0cxgCIAMoCzIXLmJpZ3RhcC52MS5BYnVzZVZlcmRpY3QioQEKDEFidXNlVmVyZGljdBIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgNEgsKA2tleRgDIAEoCRIMCgR0aWVyGAQgASgNEg4KBnJlYXNvbhgFIAEoCRINCgVzY29yZRgGIAEoARIKCgJhdBgHIAEoBBISCgpleHBpcmVzX2F0GAggASgEEhEKCWlzX3NoYWRvdxgJIAEoCBIKCgJieRgKIAEoCWIGcHJvdG8z");
+  fileDesc("CgtldmVudC5wcm90bxIJYmlndGFwLnYxIuMBCgpPcmRlckV2ZW50EhAKCG9yZGVyX2lkGAEgASgJEhMKC2FjdGl2aXR5X2lkGAIgASgNEg4KBnNrdV9pZBgDIAEoDRILCgN1aWQYBCABKAQSEAoIcXVhbnRpdHkYBSABKA0SEwoLcHJpY2VfY2VudHMYBiABKAQSEAoIY3VycmVuY3kYByABKAkSDAoEdHlwZRgIIAEoCRIPCgd2ZXJzaW9uGAkgASgNEgsKA3NlcRgKIAEoBBIKCgJhdBgLIAEoBBIOCgZwYXlfYnkYDCABKAQSEAoIdG9rZW5faWQYDSABKAkikwEKCkdyYW50RXZlbnQSEAoIdG9rZW5faWQYASABKAkSEwoLYWN0aXZpdHlfaWQYAiABKA0SDgoGc2t1X2lkGAMgASgNEgsKA3VpZBgEIAEoBBIQCghxdWFudGl0eRgFIAEoDRISCgpleHBpcmVzX2F0GAYgASgEEgoKAmF0GAcgASgEEg8KB25vZGVfaWQYCCABKAki3gEKC0FjY2Vzc0JhdGNoEg8KB25vZGVfaWQYASABKAkSCgoCYXQYAiABKAQSEAoIYWZ0ZXJfbXMYAyADKA0SCwoDdWlkGAQgAygEEhMKC2FjdGl2aXR5X2lkGAUgAygNEg4KBnNrdV9pZBgGIAMoDRIMCgRjYWxsGAcgAygNEg8KB291dGNvbWUYCCADKA0SDQoFZmxhZ3MYCSADKA0SDAoEdGllchgKIAMoDRIPCgdhZGRyZXNzGAsgAygNEhEKCWFkZHJlc3NlcxgMIAMoCRIOCgZkZXZpY2UYDSADKAQiTAoRQWJ1c2VWZXJkaWN0QmF0Y2gSDAoEZnJvbRgBIAEoBBIpCgh2ZXJkaWN0cxgCIAMoCzIXLmJpZ3RhcC52MS5BYnVzZVZlcmRpY3QioQEKDEFidXNlVmVyZGljdBIKCgJpZBgBIAEoCRIMCgRraW5kGAIgASgNEgsKA2tleRgDIAEoCRIMCgR0aWVyGAQgASgNEg4KBnJlYXNvbhgFIAEoCRINCgVzY29yZRgGIAEoARIKCgJhdBgHIAEoBBISCgpleHBpcmVzX2F0GAggASgEEhEKCWlzX3NoYWRvdxgJIAEoCBIKCgJieRgKIAEoCWIGcHJvdG8z");
 
 /**
  * Topic `orders`, keyed by order.
@@ -102,6 +102,66 @@ export type OrderEvent = Message<"bigtap.v1.OrderEvent"> & {
  */
 export const OrderEventSchema: GenMessage<OrderEvent> = /*@__PURE__*/
   messageDesc(file_event, 0);
+
+/**
+ * Topic `grants`, the release log: keyed by uid, at least once; a token that comes again is the same grant.
+ *
+ * @generated from message bigtap.v1.GrantEvent
+ */
+export type GrantEvent = Message<"bigtap.v1.GrantEvent"> & {
+  /**
+   * @generated from field: string token_id = 1;
+   */
+  tokenId: string;
+
+  /**
+   * @generated from field: uint32 activity_id = 2;
+   */
+  activityId: number;
+
+  /**
+   * @generated from field: uint32 sku_id = 3;
+   */
+  skuId: number;
+
+  /**
+   * @generated from field: uint64 uid = 4;
+   */
+  uid: bigint;
+
+  /**
+   * @generated from field: uint32 quantity = 5;
+   */
+  quantity: number;
+
+  /**
+   * ms since the epoch
+   *
+   * @generated from field: uint64 expires_at = 6;
+   */
+  expiresAt: bigint;
+
+  /**
+   * ms since the epoch, when it was written
+   *
+   * @generated from field: uint64 at = 7;
+   */
+  at: bigint;
+
+  /**
+   * of Middle
+   *
+   * @generated from field: string node_id = 8;
+   */
+  nodeId: string;
+};
+
+/**
+ * Describes the message bigtap.v1.GrantEvent.
+ * Use `create(GrantEventSchema)` to create a new message.
+ */
+export const GrantEventSchema: GenMessage<GrantEvent> = /*@__PURE__*/
+  messageDesc(file_event, 1);
 
 /**
  * Topic `access`: what became of requests, one record per group of uids and limiter, about ten a second. Row i is element i
@@ -203,7 +263,7 @@ export type AccessBatch = Message<"bigtap.v1.AccessBatch"> & {
  * Use `create(AccessBatchSchema)` to create a new message.
  */
 export const AccessBatchSchema: GenMessage<AccessBatch> = /*@__PURE__*/
-  messageDesc(file_event, 1);
+  messageDesc(file_event, 2);
 
 /**
  * Topic `verdicts`, and the frame kind 16, which mdw-router hands on to every limiter.
@@ -229,7 +289,7 @@ export type AbuseVerdictBatch = Message<"bigtap.v1.AbuseVerdictBatch"> & {
  * Use `create(AbuseVerdictBatchSchema)` to create a new message.
  */
 export const AbuseVerdictBatchSchema: GenMessage<AbuseVerdictBatch> = /*@__PURE__*/
-  messageDesc(file_event, 2);
+  messageDesc(file_event, 3);
 
 /**
  * @generated from message bigtap.v1.AbuseVerdict
@@ -297,5 +357,5 @@ export type AbuseVerdict = Message<"bigtap.v1.AbuseVerdict"> & {
  * Use `create(AbuseVerdictSchema)` to create a new message.
  */
 export const AbuseVerdictSchema: GenMessage<AbuseVerdict> = /*@__PURE__*/
-  messageDesc(file_event, 3);
+  messageDesc(file_event, 4);
 
