@@ -1,15 +1,17 @@
 /** Finds abuse in the request log: counts, scores, and says who it is. Pure: the times are those of the batches. */
 
-import type { AbuseModelDoc, AbuseRulesDoc, AbuseVerdict, SubjectKind } from '@bigtap/domain'
+import type { AbuseModelDoc, AbuseRulesDoc, AbuseVerdict, SubjectKind, Tier } from '@bigtap/domain'
 import { DEFAULT_ABUSE_RULES, SUBJECT_KINDS, subjectOf } from '@bigtap/domain'
 import type { AccessColumns } from '@bigtap/protocol'
 import { addressKey, textSubnetKey } from './address.ts'
-import { Buyers } from './buyers.ts'
-import { BuyerJudge, explainGroup, isWorthJudging, judgeGroup, mercyOf } from './judge.ts'
-import { type Crowd, Observer } from './observer.ts'
+import { type Crowd, makeCrowd } from './crowd.ts'
+import { DEFAULT_ABUSE_MODEL } from './default-model.ts'
+import { BuyerJudge, explainGroup, isWorthJudging, judgeGroup } from './judge.ts'
+import { mercyOf } from './mercy.ts'
+import { Observer } from './observer.ts'
 import { RuleSet } from './rule-set.ts'
 import { NO_PLACE } from './subject-table.ts'
-import { Subjects } from './subjects.ts'
+import type { Subjects } from './subjects.ts'
 import { VerdictBook } from './verdict-book.ts'
 
 /** What bounds the engine; memory is taken at the start and never grows beyond it. */
@@ -73,8 +75,8 @@ export interface AbuseCounters {
   dropped: number
 }
 
-/** Bits of the sketches per subject: addresses and devices of a uid; buyers, and bad ones, of the others. */
-const BITS = { uid: [64, 32], ip: [512, 512], subnet: [1_024, 1_024], device: [1_024, 1_024] } as const
+/** A buyer who deserves this or worse is one who misbehaves, for those who share an address with it. */
+export const BAD_TIER: Tier = 3
 
 /**
  * Counts the rows of the request log and judges those whom they are about.
@@ -97,23 +99,17 @@ export class AbuseEngine {
 
   constructor(limits: AbuseLimits = DEFAULT_ABUSE_LIMITS) {
     this.limits = limits
-    const { uidsMax, addressesMax, subnetsMax, devicesMax, seed } = limits
-    this.#crowd = {
-      uid: new Buyers({ kind: 'uid', places: uidsMax, seed, bits: BITS.uid }),
-      ip: new Subjects({ kind: 'ip', places: addressesMax, seed, bits: BITS.ip }),
-      subnet: new Subjects({ kind: 'subnet', places: subnetsMax, seed, bits: BITS.subnet }),
-      device: new Subjects({ kind: 'device', places: devicesMax, seed, bits: BITS.device }),
-    }
-    this.#observer = new Observer(this.#crowd, seed)
+    this.#crowd = makeCrowd(limits)
+    this.#observer = new Observer(this.#crowd, limits.seed)
     this.#book = new VerdictBook(limits.verdictsMax)
     this.#rules = new RuleSet(DEFAULT_ABUSE_RULES)
-    this.#judge = new BuyerJudge(this.#crowd, this.#rules, undefined)
+    this.#judge = new BuyerJudge(this.#crowd, this.#rules, DEFAULT_ABUSE_MODEL)
   }
 
-  /** Takes other rules and another model; the windows stay. Without a model only rules judge. */
-  configure(rules: AbuseRulesDoc, model: AbuseModelDoc | undefined): void {
+  /** Takes other rules and another model; the windows stay. Without a model the default one judges, with null only rules do. */
+  configure(rules: AbuseRulesDoc, model: AbuseModelDoc | null | undefined): void {
     this.#rules = new RuleSet(rules)
-    this.#judge = new BuyerJudge(this.#crowd, this.#rules, model)
+    this.#judge = new BuyerJudge(this.#crowd, this.#rules, model === undefined ? DEFAULT_ABUSE_MODEL : model)
   }
 
   /** Counts the rows of a batch. Never throws for what stands in them. */
@@ -213,6 +209,7 @@ export class AbuseEngine {
     this.#judged++
     const deserts = this.#judge.judge(place, now)
     if (deserts.kept === undefined) return undefined
+    if (deserts.grade !== undefined && deserts.grade.tier >= BAD_TIER) this.#observer.markBad(place, now)
     return this.#say(this.#book.decide({ kind: 'uid', key: uid.nameOf(place), ...deserts }, now, this.#isShadow))
   }
 

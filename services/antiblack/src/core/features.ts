@@ -2,13 +2,14 @@
 
 import { ABUSE_FEATURE_SCHEMA, ABUSE_MODEL_SIZE } from '@bigtap/domain'
 import { mix } from '@bigtap/kernel'
+import type { Crowd } from './crowd.ts'
 import { WINDOW } from './figure-windows.ts'
-import type { Crowd } from './observer.ts'
+import { mercyOf } from './mercy.ts'
 import { COUNT } from './row-facts.ts'
 import { NO_PLACE } from './subject-table.ts'
 import type { Subjects } from './subjects.ts'
 
-/** Figures of a buyer; from `addressUids` on they are those of its address, subnet and device. */
+/** Figures of a buyer; from `addressBadShare` on they are those of its address, subnet and device. */
 export const FEATURES = [
   'asks1',
   'asks10',
@@ -27,10 +28,8 @@ export const FEATURES = [
   'spread',
   'addresses',
   'devices',
-  'addressUids',
   'addressBadShare',
   'addressAsksPerUid',
-  'subnetUids',
   'subnetBadShare',
   'deviceUids',
   'deviceBadShare',
@@ -44,7 +43,7 @@ export const FEATURE = Object.fromEntries(FEATURES.map((name, index) => [name, i
 >
 
 /** From this one on features are not the buyer's own. */
-const NEIGHBOURS_FROM = FEATURE.addressUids
+const NEIGHBOURS_FROM = FEATURE.addressBadShare
 
 /** Pairs that say more together than each alone. */
 const PAIRS: readonly (readonly [Feature, Feature])[] = [
@@ -63,8 +62,7 @@ const PAIRS: readonly (readonly [Feature, Feature])[] = [
   ['forged', 'unknown'],
   ['addressBadShare', 'hastyShare'],
   ['addressBadShare', 'spread'],
-  ['addressUids', 'gapMs'],
-  ['addressUids', 'asks10'],
+  ['addressBadShare', 'gapMs'],
   ['subnetBadShare', 'gapMs'],
   ['deviceBadShare', 'addresses'],
   ['deviceBadShare', 'spread'],
@@ -111,29 +109,27 @@ export function readFeatures(crowd: Crowd, place: number, now: number, values: F
 
 function readNeighbours({ uid, ip, subnet, device }: Crowd, place: number, now: number, values: Float64Array): void {
   const address = ip.table.find(uid.address[place] as number)
-  const uids = neighboursOf(ip, address, now, values, FEATURE.addressUids, FEATURE.addressBadShare)
   const asks = address === NO_PLACE ? 0 : ip.windows.count(address, COUNT.asks, WINDOW.tenSeconds, now)
-  values[FEATURE.addressAsksPerUid] = asks / Math.max(1, uids)
-  const net = subnet.table.find(uid.subnet[place] as number)
-  neighboursOf(subnet, net, now, values, FEATURE.subnetUids, FEATURE.subnetBadShare)
+  values[FEATURE.addressBadShare] = badShareOf(ip, address, now)
+  values[FEATURE.addressAsksPerUid] = asks / Math.max(1, uidsOf(ip, address, now))
+  values[FEATURE.subnetBadShare] = badShareOf(subnet, subnet.table.find(uid.subnet[place] as number), now)
   const machine = device.table.find(uid.device[place] as number)
-  neighboursOf(device, machine, now, values, FEATURE.deviceUids, FEATURE.deviceBadShare)
+  values[FEATURE.deviceUids] = uidsOf(device, machine, now)
+  values[FEATURE.deviceBadShare] = badShareOf(device, machine, now)
 }
 
-/** Fills how many share it and what part of them misbehaves; a share among one or two would only repeat the buyer's own. */
-function neighboursOf(
-  group: Subjects,
-  place: number,
-  now: number,
-  values: Float64Array,
-  uidsAt: number,
-  shareAt: number,
-): number {
-  const uids = place === NO_PLACE ? 0 : group.first.estimate(place, now)
-  const badUids = place === NO_PLACE ? 0 : group.second.estimate(place, now)
-  values[uidsAt] = uids
-  values[shareAt] = uids < 3 ? 0 : Math.min(1, badUids / uids)
-  return uids
+function uidsOf(group: Subjects, place: number, now: number): number {
+  return place === NO_PLACE ? 0 : group.first.estimate(place, now)
+}
+
+/**
+ * Which part of those behind an address, a subnet or a device misbehaves; 0 where good ones speak for it, so that nobody is
+ * suspected for a bad neighbour among good ones. A share among one or two would only repeat the buyer's own.
+ */
+function badShareOf(group: Subjects, place: number, now: number): number {
+  if (place === NO_PLACE || mercyOf(group, place, now) === 'all') return 0
+  const uids = group.first.estimate(place, now)
+  return uids < 3 ? 0 : Math.min(1, group.second.estimate(place, now) / uids)
 }
 
 /** Steps of each feature; a figure's step is how many of these it reaches. */

@@ -2,9 +2,10 @@
 
 import { type AbuseModelDoc, type AbuseRule, BLOCKED_TIER, type ScoreStep, type Tier } from '@bigtap/domain'
 import type { Buyers } from './buyers.ts'
+import type { Crowd } from './crowd.ts'
 import { FEATURE, FEATURES, readFeatures } from './features.ts'
 import { WINDOW } from './figure-windows.ts'
-import type { Crowd } from './observer.ts'
+import { mercyOf } from './mercy.ts'
 import { COUNT } from './row-facts.ts'
 import { KEEP_PART, type RuleSet } from './rule-set.ts'
 import { type Contribution, Scorer } from './scorer.ts'
@@ -12,16 +13,16 @@ import type { Subjects } from './subjects.ts'
 import type { Grade } from './verdict-book.ts'
 
 /** The model says nothing of who has asked less often within a minute: a first request always passes. */
-const ASKS_MIN = 5
+export const ASKS_MIN = 3
+/** The model alone gives a grade from this tier on only on evidence of the buyer's own: so many asks, or misdeeds, or addresses within a minute. */
+const GRAVE_TIER: Tier = 4
+const GRAVE_ASKS_MIN = 5
+const GRAVE_MISDEEDS_MIN = 2
+const GRAVE_ADDRESSES_MIN = 2.5
 /** Who is graded already keeps the grade down to so much less of a score. */
 const KEEP_SCORE = 0.15
-/** Good buyers (seen, and without misdeeds) behind an address that take every verdict from it, and their least share. */
-const GOOD_UIDS_MIN = 3
-const GOOD_SHARE_MIN = 0.3
 /** With a single good buyer behind it an address is graded no worse. */
 const TIER_WITH_GOOD: Tier = 3
-/** From so many on a sketch counts too roughly to compare two of them; who is shared by so many is never graded. */
-const BIT_LOAD_MAX = 3
 const REASON_TERMS = 3
 
 /** What somebody deserves, and what it keeps when it is graded already. */
@@ -36,10 +37,10 @@ export class BuyerJudge {
   readonly #scorer: Scorer | undefined
   readonly #rules: RuleSet
 
-  constructor(crowd: Crowd, rules: RuleSet, model: AbuseModelDoc | undefined) {
+  constructor(crowd: Crowd, rules: RuleSet, model: AbuseModelDoc | null) {
     this.#crowd = crowd
     this.#rules = rules
-    this.#scorer = model && new Scorer(model)
+    this.#scorer = model === null ? undefined : new Scorer(model)
   }
 
   /** What a buyer deserves: the worse of what rules and model say. */
@@ -48,9 +49,10 @@ export class BuyerJudge {
     const rule = this.#rules.worst(uid, place, now)
     const keptRule = this.#rules.worst(uid, place, now, KEEP_PART)
     const score = this.score(place, now)
+    const most = hasOwnEvidence(uid, place, now) ? BLOCKED_TIER : ((GRAVE_TIER - 1) as Tier)
     return {
-      grade: worse(gradeByRule(rule), this.#gradeByScore(score, 0)),
-      kept: worse(gradeByRule(keptRule), this.#gradeByScore(score, KEEP_SCORE)),
+      grade: worse(gradeByRule(rule), atMost(this.#gradeByScore(score, 0), most)),
+      kept: worse(gradeByRule(keptRule), atMost(this.#gradeByScore(score, KEEP_SCORE), most)),
     }
   }
 
@@ -95,15 +97,6 @@ export function judgeGroup(rules: RuleSet, group: Subjects, place: number, now: 
   }
 }
 
-/** Do good buyers behind an address, a subnet or a device speak for it? `all`: nothing may be said against it. */
-export function mercyOf(group: Subjects, place: number, now: number): 'none' | 'some' | 'all' {
-  const uids = group.first.estimate(place, now)
-  const good = uids - group.second.estimate(place, now)
-  if (uids > group.first.bits * BIT_LOAD_MAX) return 'all'
-  if (good >= GOOD_UIDS_MIN && good >= uids * GOOD_SHARE_MIN) return 'all'
-  return good >= 1 ? 'some' : 'none'
-}
-
 /** Figures of an address, a subnet or a device by name. */
 export function explainGroup(group: Subjects, place: number, now: number): Record<string, number> {
   const count = (figure: number, window: number) => round(group.windows.count(place, figure, window, now))
@@ -121,6 +114,12 @@ export function explainGroup(group: Subjects, place: number, now: number): Recor
 export function isWorthJudging({ windows }: Buyers, place: number, now: number): boolean {
   const asks = windows.count(place, COUNT.asks, WINDOW.minute, now)
   return asks >= ASKS_MIN || windows.count(place, COUNT.misdeeds, WINDOW.minute, now) > 0
+}
+
+function hasOwnEvidence({ windows, first }: Buyers, place: number, now: number): boolean {
+  const minute = (figure: number) => windows.count(place, figure, WINDOW.minute, now)
+  const isOdd = minute(COUNT.misdeeds) >= GRAVE_MISDEEDS_MIN || first.estimate(place, now) >= GRAVE_ADDRESSES_MIN
+  return isOdd || minute(COUNT.asks) >= GRAVE_ASKS_MIN
 }
 
 function gradeByRule(rule: AbuseRule | undefined): Grade | undefined {

@@ -3,7 +3,7 @@
 import type { AccessColumns } from '@bigtap/protocol'
 import { ACCESS_CALL, toldMsOf } from '@bigtap/protocol'
 import { addressKey, subnetKey, subnetOf } from './address.ts'
-import type { Buyers } from './buyers.ts'
+import type { Crowd } from './crowd.ts'
 import { WINDOW } from './figure-windows.ts'
 import { PACE, type PaceRow } from './pace.ts'
 import { COUNT, factsOf, isLastWord } from './row-facts.ts'
@@ -19,14 +19,6 @@ const MISDEEDS_OF_BAD = 4
 const BAD_FOR_MS = 30_000
 const MISDEEDS =
   (1 << COUNT.hasty) | (1 << COUNT.volleys) | (1 << COUNT.forged) | (1 << COUNT.impossible) | (1 << COUNT.honeypot)
-
-/** Who is counted. */
-export interface Crowd {
-  readonly uid: Buyers
-  readonly ip: Subjects
-  readonly subnet: Subjects
-  readonly device: Subjects
-}
 
 /** Rows in, counts out; no object is made per row. */
 export class Observer {
@@ -56,6 +48,16 @@ export class Observer {
       else this.outOfTime++
     }
     this.rows += batch.rows
+  }
+
+  /** A buyer was graded badly at `at`: it counts as one who misbehaves, for a while, where it was seen last. */
+  markBad(buyer: number, at: number): void {
+    const { uid, ip, subnet, device } = this.#crowd
+    uid.badUntil[buyer] = at + BAD_FOR_MS
+    const hash = uid.table.hash(uid.table.keys[buyer] as number)
+    addBad(ip, uid.address[buyer] as number, hash, at)
+    addBad(subnet, uid.subnet[buyer] as number, hash, at)
+    addBad(device, uid.device[buyer] as number, hash, at)
   }
 
   #row(batch: AccessColumns, row: number, at: number): void {
@@ -142,6 +144,13 @@ function countFor(group: Subjects, key: number, at: number, facts: number, hash:
   if (hash !== 0) group.first.add(place, hash, at)
   if (hash !== 0 && isBad) group.second.add(place, hash, at)
   return place
+}
+
+function addBad(group: Subjects, key: number, hash: number, at: number): void {
+  const place = group.table.find(key)
+  if (place === NO_PLACE) return
+  group.first.add(place, hash, at)
+  group.second.add(place, hash, at)
 }
 
 function addFacts({ windows }: Subjects, facts: number): void {
