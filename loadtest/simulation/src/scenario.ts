@@ -2,13 +2,16 @@
 
 import {
   type ActivityDoc,
+  type Admission,
   DEFAULT_POLICY,
   DEFAULT_WAITING,
   NO_CHALLENGE,
   NO_RESERVATION,
   type PurchaseRule,
   type SkuDoc,
+  type WaitingDoc,
 } from '@bigtap/domain'
+import { drawHashes } from '@bigtap/token'
 import type { Traits } from './platform/buyer.ts'
 import type { SimSale } from './platform/site.ts'
 import { EPOCH_MS, type World } from './world/world.ts'
@@ -44,7 +47,7 @@ const RULES: readonly PurchaseRule[] = ['once-per-product', 'once-per-product', 
 
 /** Draws a scenario. */
 export function drawScenario(world: World): Scenario {
-  const sale = drawSale(world)
+  const sale = withWaiting(drawSale(world), world.seed)
   const count = 14 + world.below(26)
   return {
     counts: { limiters: 2, middles: 2 + world.below(2), counters: 1 + world.below(2), masters: 2 },
@@ -75,6 +78,26 @@ function drawSale(world: World): SimSale {
   }
   const limitPerBuyer = world.chance(0.8) ? 1 : 2
   return { activity, skus: skuIds.map((id) => drawSku(world, { id, activityId: activity.id, limitPerBuyer })) }
+}
+
+/**
+ * How buyers wait follows from the seed itself, so that seeds of direct sales do what they did before there were lines:
+ * of eight, five are direct, one of them with a waiting list, two have a queue, one a draw.
+ */
+function withWaiting(sale: SimSale, seed: number): SimSale {
+  const kind = seed % 8
+  if (kind === 0) return withTerms(sale, 'direct', { ...QUICK, hasWaitingList: true })
+  if (kind === 3) return withTerms(sale, 'queue', QUICK)
+  if (kind === 7 && seed % 16 === 7) return withTerms(sale, 'queue', QUICK)
+  if (kind !== 7) return sale
+  const drawSeed = drawHashes.sha256(`seed ${seed}`)
+  return withTerms(sale, 'draw', { ...QUICK, drawSeconds: 1, drawSeed, drawCommit: drawHashes.sha256OfHex(drawSeed) })
+}
+
+const QUICK = { heartbeatSeconds: 3, callSeconds: 2 }
+
+function withTerms({ activity, skus }: SimSale, admission: Admission, waiting: Partial<WaitingDoc>): SimSale {
+  return { activity: { ...activity, admission, waiting: { ...DEFAULT_WAITING, ...waiting } }, skus }
 }
 
 function drawSku(

@@ -62,6 +62,7 @@ const FROM: Readonly<Record<keyof typeof NO_MISTAKES, number>> = {
   fencing: 1,
   idempotency: 1,
   slotOwner: 24,
+  turns: 8,
   logBeforeReply: 1,
 }
 

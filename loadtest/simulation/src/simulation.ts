@@ -1,5 +1,6 @@
 /** One run of one seed: the sale, its crowd, its faults, and what must hold at the end. */
 
+import { hasLine } from '@bigtap/domain'
 import { createKeyRing } from '@bigtap/token'
 import { scheduleFaults } from './fault-plan.ts'
 import { areFrontsLevel, checkEnd } from './final-check.ts'
@@ -38,6 +39,7 @@ export interface RunOptions {
 
 const FINISHER_EVERY_MS = 150
 const FIRST_FINISHER = 100_000
+const FINISHER_MS = { direct: 3_000, lined: 20_000 } as const
 const SECRET = 'a secret of the simulation'
 
 /** Runs a seed. The same seed does the same, event for event. */
@@ -84,9 +86,11 @@ async function runSale(platform: Platform, { buyers, faults, sale }: Scenario): 
   const parts = { site: platform.site, doors: platform.doors }
   for (const { uid, at, traits } of buyers) world.after(at, () => new Buyer(uid, traits, parts).start())
   await world.runUntil(TIMES.finishFrom)
+  // In a line impatient buyers would only be called after they have left.
+  const patienceMs = hasLine(sale.activity) ? FINISHER_MS.lined : FINISHER_MS.direct
   let uid = FIRST_FINISHER
   while (world.violation === undefined && world.now < TIMES.giveUpAt && !isAllSold(platform)) {
-    for (const { id } of sale.skus) new Buyer(uid++, finisher(id, world.now + 3_000), parts).start()
+    for (const { id } of sale.skus) new Buyer(uid++, finisher(id, world.now + patienceMs), parts).start()
     await world.runUntil(world.now + FINISHER_EVERY_MS)
   }
   if (world.violation === undefined && !isAllSold(platform)) world.violate(`not all was sold: ${figuresText(platform)}`)

@@ -10,6 +10,7 @@ import type { Keyspace } from '../redis/keyspace.ts'
 import type { ScriptRun } from '../redis/redis-model.ts'
 import type { RedisHost } from '../world/redis-host.ts'
 import { EPOCH_MS, type World } from '../world/world.ts'
+import { LineOracle } from './line-oracle.ts'
 
 /** A token that Redis has written or a buyer was told. */
 interface KnownToken {
@@ -61,6 +62,7 @@ export class Oracle {
   readonly #made = new Map<string, { by: string; at: number }>()
   readonly #diedAt = new Map<string, number>()
   readonly #forgottenOrders = new Set<string>()
+  readonly lines: LineOracle
   #scripts = 0
 
   constructor(
@@ -73,6 +75,11 @@ export class Oracle {
     this.#root = `bt:{${activityId}}:`
     this.#limit = limit
     this.#isOneProduct = isOneProduct
+    this.lines = new LineOracle({
+      root: this.#root,
+      keys: () => this.#keys,
+      violate: (what) => this.#violate(what),
+    })
     redis.model.onScript = (run) => this.#onScript(run)
   }
 
@@ -136,6 +143,7 @@ export class Oracle {
       this.#world.note(`token ${tokenId.slice(0, 8)} of buyer ${token.uid} is forgotten`)
       token.isForgotten = true
     }
+    this.lines.onFailover(after)
     this.#owners.clear()
     for (const [slot, owner] of after.hashes.get(`${this.#root}owners`) ?? [])
       this.#owners.set(slot, owner.split('|')[2] ?? '')
@@ -198,6 +206,7 @@ export class Oracle {
       const { isChanged: _isChanged, limit: _limit, price: _price, holdMs: _holdMs, ...figures } = row
       for (const fault of checkInvariants(figures)) this.#violate(`sku ${id}: ${fault}`)
     }
+    this.lines.onScript(run)
     if (run.name === 'reserve-1') this.#onReserve(run)
     else if (run.name === 'grant-1' || run.name === 'adopt-grants-1') this.#onGrants(run)
     else if (run.name === 'claim-slots-1') this.#onClaim(run)

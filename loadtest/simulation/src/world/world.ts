@@ -27,6 +27,7 @@ const LOG_LINES_MAX = 400
 
 /** Time, chance, log and violations of one run. */
 export class World {
+  readonly seed: number
   readonly random: SeededRandom
   readonly log: string[] = []
   readonly hosts = new Map<string, string>()
@@ -42,6 +43,7 @@ export class World {
   #hash = 0x811c9dc5
 
   constructor(seed: number) {
+    this.seed = seed
     this.random = new SeededRandom(seed)
   }
 
