@@ -20,7 +20,7 @@ import { type AccessLog, NO_LOG, NO_PROFILE, NO_VERDICTS, type Profile, type Ver
 import { EDGE_FAULTS, retryReply } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
 import { Sessions } from './core/session.ts'
-import { Shedding } from './core/shedding.ts'
+import { Shedding, type SheddingView } from './core/shedding.ts'
 import { isToldToWait, StageOne } from './core/stage-one.ts'
 import { Tickets } from './core/tickets.ts'
 import { isEmpty, isMoved, verdictReply } from './core/verdicts.ts'
@@ -77,6 +77,8 @@ export interface Limiter {
   readonly limits: Readonly<Record<string, unknown>>
   /** What it counts, for those who pull. */
   readonly figures: LimiterFigures
+  /** Who waits, who is let in, who is shed. */
+  shedding(): SheddingView
   /** Listens and gives the port. */
   start(): Promise<number>
   /** Stops to accept, lets what waits have its answer, closes the links. */
@@ -168,6 +170,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     },
     mirror,
     figures,
+    shedding,
   })
 }
 
@@ -184,8 +187,9 @@ function watchShedding(shedding: Shedding, metrics: Metrics): void {
   metrics.gauge('bigtap_limiter_in_flight_count', 'Asks under way at Middle', () => shedding.inFlight)
   metrics.gauge('bigtap_limiter_loop_delay_seconds', 'Longest standstill lately', () => shedding.loopMs / 1_000)
   for (const tier of shedding.shed.keys()) {
-    const read = () => shedding.shed[tier] as number
-    metrics.gauge('bigtap_limiter_shed_total', 'Requests that were shed, by tier', read, { tier: `${tier}` })
+    const labels = { tier: `${tier}` }
+    metrics.gauge('bigtap_limiter_shed_total', 'Requests that were shed', () => shedding.shed[tier] as number, labels)
+    metrics.gauge('bigtap_limiter_let_in_total', 'Asks sent to Middle', () => shedding.letIn[tier] as number, labels)
   }
 }
 
@@ -260,15 +264,17 @@ interface Assembly {
   readonly settings: LimiterSettings
   readonly mirror: Mirror
   readonly figures: LimiterFigures
+  readonly shedding: Shedding
   sweep(): void
 }
 
-function assemble({ edge, links, again, seats, asks, settings, sweep, mirror, figures }: Assembly): Limiter {
+function assemble({ edge, links, again, seats, asks, settings, sweep, mirror, figures, shedding }: Assembly): Limiter {
   let timer: NodeJS.Timeout | undefined
   return {
     edge,
     links,
     figures,
+    shedding: () => shedding.view(),
     limits: {
       asksMax: settings.asksMax,
       askMsMax: settings.askMsMax,

@@ -50,6 +50,7 @@ await runService('limiter', spec, async (context) => {
   const stats = createStatsServer(settings, { ...context, figures: limiter.figures, readProcess: watchProcess() })
   page('/debug/catalog', () => ({ revision: mirror.revision, digest: mirror.digest, refused: mirror.refused }))
   page('/debug/verdicts', abuse.view)
+  page('/debug/shedding', () => limiter.shedding())
   page('/debug/cpu', () => ({ ...process.cpuUsage(), edge: limiter.edge.kind }))
   return [
     {

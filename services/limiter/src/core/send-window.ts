@@ -2,7 +2,7 @@
 
 /** Most and fewest under way at a node. */
 export const WINDOW_MAX = 4_096
-export const WINDOW_MIN = 16
+export const WINDOW_MIN = 8
 /** At the start. */
 export const WINDOW_INITIAL = 256
 /** The way there and back should take no longer than this, ms. */

@@ -27,6 +27,20 @@ export interface SheddingParts {
   onNoLink(askId: number): void
 }
 
+const ANSWERED_MS_MAX = 200
+
+/** What an operator sees of it. */
+export interface SheddingView {
+  readonly threshold: number
+  readonly waiting: number
+  readonly inFlight: number
+  readonly waitMs: number
+  readonly loopMs: number
+  readonly shed: readonly number[]
+  readonly letIn: readonly number[]
+  readonly answeredMs: readonly number[]
+}
+
 const NOWHERE = 0
 const WAITING = 1
 const SENT = 2
@@ -45,6 +59,10 @@ const SENT = 2
 export class Shedding {
   /** Asks that were shed, by tier. */
   readonly shed = new Float64Array(RANKS / COHORTS)
+  /** Asks that were sent to Middle, by tier. */
+  readonly letIn = new Float64Array(RANKS / COHORTS)
+  /** Asks that Middle answered, by the whole ms since they were graded; the last place holds all that took longer. */
+  readonly answeredMs = new Float64Array(ANSWERED_MS_MAX + 1)
   loopMs = 0
   readonly #parts: SheddingParts
   readonly #lanes: (ShedLane | undefined)[] = []
@@ -52,6 +70,7 @@ export class Shedding {
   readonly #lane: Int16Array
   readonly #level: Float64Array
   readonly #since: Float64Array
+  readonly #gradedAt: Float64Array
   readonly #handle: Int32Array
   readonly #tickMs: number
   #now = 0
@@ -69,6 +88,7 @@ export class Shedding {
     this.#lane = new Int16Array(capacity).fill(NO_SLOT)
     this.#level = new Float64Array(capacity)
     this.#since = new Float64Array(capacity)
+    this.#gradedAt = new Float64Array(capacity)
     this.#handle = new Int32Array(capacity).fill(NO_SLOT)
     parts.asks.onLeave = (slot) => this.#onLeave(slot)
   }
@@ -93,6 +113,13 @@ export class Shedding {
     return this.#lanes.reduce((longest, lane) => Math.max(longest, lane === undefined ? 0 : this.#oldestMs(lane)), 0)
   }
 
+  /** All of it as plain values. */
+  view(): SheddingView {
+    const { threshold, waiting, inFlight, waitMs, loopMs } = this
+    const counts = { shed: [...this.shed], letIn: [...this.letIn], answeredMs: [...this.answeredMs] }
+    return { threshold, waiting, inFlight, waitMs, loopMs, ...counts }
+  }
+
   /** Counts a graded request, and tells whether it is shed. `level`: rank and place within the cohort, 0 to below 96. */
   isShed(uid: number, level: number, now: number): boolean {
     this.#now = now
@@ -110,6 +137,7 @@ export class Shedding {
     const slot = SlotTable.indexOf(askId)
     this.#level[slot] = level
     this.#handle[slot] = askId
+    this.#gradedAt[slot] = this.#now
   }
 
   /** Sends an ask or lets it wait; false when there is no way to its owner. */
@@ -152,7 +180,11 @@ export class Shedding {
     const lane = this.#lanes[this.#lane[slot] ?? NO_SLOT]
     if (lane === undefined || this.#state[slot] !== SENT || this.#handle[slot] !== askId) return
     if (code === VERDICT.overloaded) this.#noteShed(lane, this.#level[slot] as number)
-    else lane.served++
+    else {
+      lane.served++
+      const ms = Math.min(ANSWERED_MS_MAX, Math.floor(now - (this.#gradedAt[slot] as number)))
+      this.answeredMs[ms] = (this.answeredMs[ms] as number) + 1
+    }
     if (code === VERDICT.granted) return
     lane.roundMs += now - (this.#since[slot] as number)
     lane.rounds++
@@ -216,6 +248,8 @@ export class Shedding {
     this.#state[slot] = SENT
     this.#since[slot] = this.#now
     lane.inFlight++
+    const tier = Math.floor((this.#level[slot] as number) / COHORTS)
+    this.letIn[tier] = (this.letIn[tier] as number) + 1
     if (!lane.hasRoom) lane.wasFull = true
     return true
   }
