@@ -8,6 +8,8 @@ export const settings = defineSettings({
   tokenSecret: shared.tokenSecret,
   clusterSecret: shared.clusterSecret,
   routers: shared.routers,
+  eventLog: shared.eventLog,
+  kafkaBrokers: shared.kafkaBrokers,
   dcacenterUrl: shared.dcacenterUrl,
   operatorPassword: setting.secret('BIGTAP_OPERATOR_PASSWORD', {
     default: 'bigtap-development-operator',

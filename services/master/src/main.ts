@@ -1,6 +1,7 @@
 /** Composition root of master. */
 
 import { createDb } from '@bigtap/db'
+import { openEventLog } from '@bigtap/eventlog'
 import { createWorker, runService, watchProcess } from '@bigtap/runtime'
 import {
   CatalogStore,
@@ -24,10 +25,11 @@ await runService('master', spec, (context) => {
     { url: settings.databaseUrl, poolMax: 6, connectMs: 1_000, statementMs: 3_000 },
     { clock, logger },
   )
+  const log = openEventLog(settings, { logger })
   const figures = connectFigures({ url: settings.dcacenterUrl }, { logger })
   const master = createMaster(settings, {
     ...context,
-    ...{ figures, reservations: new Reservations(store) },
+    ...{ figures, verdictTopic: log.producer(), reservations: new Reservations(store) },
     ...{ store, db, ledger: new Ledger(store), catalog: new CatalogStore(store), nodes: new Nodes(store) },
   })
   page('/debug/sales', () => master.debug())
@@ -37,6 +39,7 @@ await runService('master', spec, (context) => {
   return [
     { name: 'redis', ready: () => store.ready(), stop: () => store.close() },
     { name: 'database', stop: () => db.close() },
+    { name: 'event log', stop: () => log.close() },
     { name: 'figures', stop: async () => figures.close() },
     ...master.parts,
     createWorker({ name: 'own figures', everyMs: PUSH_EVERY_MS, work: push }, logger),

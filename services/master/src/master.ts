@@ -1,6 +1,7 @@
 /** Puts master together: the run for the leadership, the reign while it leads, and the admin server before both. */
 
 import type { Db, Reigning } from '@bigtap/db'
+import type { Producer } from '@bigtap/eventlog'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import { createWorker, type Part } from '@bigtap/runtime'
 import {
@@ -68,6 +69,8 @@ export interface MasterParts {
   readonly reservations: Reservations
   /** dcacenter's figures; without them the rules see nothing. */
   readonly figures?: Pick<FigureReader, 'onTick'>
+  /** Where operators' verdicts are written down for whoever reads along; without it they are in the audit only. */
+  readonly verdictTopic?: Producer
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuditEntry } from '@bigtap/db'
 import { type AbuseVerdict, Fields, subjectOf } from '@bigtap/domain'
+import type { Producer } from '@bigtap/eventlog'
 import type { Clock, Logger } from '@bigtap/kernel'
 import { encodeAbuseVerdicts } from '@bigtap/protocol'
 import type { AbuseBoard, AnswerBox } from '@bigtap/store'
@@ -21,6 +22,8 @@ export interface VerdictDeskParts {
   readonly answers: Pick<AnswerBox, 'read'>
   readonly links: Pick<RouterLinks, 'call' | 'tell'>
   readonly watch: Pick<NodeWatch, 'list'>
+  /** Topic `verdicts`; antiblack writes its own there. */
+  readonly verdictTopic?: Producer
   readonly clock: Clock
   readonly logger: Logger
   /** Written before the effect; rejects when PostgreSQL is away. */
@@ -135,9 +138,15 @@ export class VerdictDesk {
   }
 
   async #say(verdict: AbuseVerdict): Promise<void> {
-    const { board, links } = this.#parts
+    const { board, links, verdictTopic, logger } = this.#parts
     const from = await onRedis(() => board.say([verdict]))
-    links.tell(encodeAbuseVerdicts({ from, verdicts: [verdict] })) // who does not hear it reads the board
+    const value = encodeAbuseVerdicts({ from, verdicts: [verdict] })
+    links.tell(value) // who does not hear it reads the board
+    verdictTopic
+      ?.send('verdicts', [{ key: subjectOf(verdict), value }])
+      .catch((error: unknown) =>
+        logger.warn({ error, id: verdict.id }, 'a verdict is not in the log, only in the audit'),
+      )
   }
 
   async #audit(actor: Actor, action: string, before: AbuseVerdict | undefined, after: AbuseVerdict): Promise<void> {

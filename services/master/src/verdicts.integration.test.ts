@@ -3,6 +3,7 @@
 import { createFront, type Front } from '@bigtap/catalog'
 import { ABUSE_RULES_KEY, type AbuseRulesDoc, DEFAULT_ABUSE_RULES } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
+import { decodeAbuseVerdicts } from '@bigtap/protocol'
 import { AbuseBoard, AnswerBox } from '@bigtap/store'
 import { SeededRandom, startPostgres, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -79,6 +80,19 @@ test('who gave and lifted a verdict is in the audit, which names no whole uid', 
 
   expect(entries.slice(0, 2).map(({ action }) => action)).toEqual(['verdict.lift', 'verdict.add'])
   expect(JSON.stringify(entries)).not.toContain('81234567')
+})
+
+test('who reads along in the log hears of operators’ verdicts too', async () => {
+  const heard: string[] = []
+  const reader = rig.log.consumer({ topic: 'verdicts', group: 'reader' })
+  await reader.run(async ({ records }) => {
+    for (const { key, value } of records) heard.push(`${key} ${decodeAbuseVerdicts(value).verdicts[0]?.by}`)
+  })
+
+  await give('device:1f', { tier: 3 })
+
+  await waitFor('the record', () => heard.includes('device:1f operator'))
+  await reader.stop()
 })
 
 test('a viewer reads, and changes nothing; nobody changes anything without the CSRF header', async () => {

@@ -1,6 +1,7 @@
 /** For tests: a master on a real Redis and PostgreSQL, and operators with a browser. */
 
 import { createDb, type Db } from '@bigtap/db'
+import { createMemoryLog } from '@bigtap/eventlog'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
 import {
   CatalogStore,
@@ -77,6 +78,7 @@ export class AdminRig {
   readonly ledger: Ledger
   readonly catalog: CatalogStore
   readonly reservations: Reservations
+  readonly log = createMemoryLog()
   readonly #listeners: ((tick: Tick) => void)[] = []
   readonly #settings: Partial<MasterSettings>
   #master: Master | undefined
@@ -124,6 +126,7 @@ export class AdminRig {
     const { db, store, ledger, catalog, reservations } = this
     const master = createMaster(await this.#whole(), {
       ...{ db, store, ledger, catalog, reservations, nodes, clock, random: new SeededRandom(++this.#seed) },
+      ...{ verdictTopic: this.log.producer() },
       ...{ logger: nullLogger, metrics: nullMetrics, figures: { onTick: (one) => void this.#listeners.push(one) } },
     })
     this.#master = master
