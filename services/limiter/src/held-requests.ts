@@ -4,7 +4,7 @@ import type { AccessCall } from '@bigtap/protocol'
 import type { Waiting } from './core/ask-table.ts'
 import type { AccessLog } from './core/ports.ts'
 import type { Reply } from './core/reply.ts'
-import { outcomeOf, Requester } from './core/requester.ts'
+import { flagsOf, outcomeOf, Requester } from './core/requester.ts'
 import type { Held } from './edge/edge.ts'
 
 /** Collaborators. */
@@ -53,7 +53,7 @@ class HeldRequest implements Waiting {
     this.#held = undefined
     const { log, count } = this.#parts
     count(reply)
-    log.note(this.#who, this.#call, outcomeOf(reply), this.#who.flags, this.#who.tier)
+    log.note(this.#who, this.#call, outcomeOf(reply), flagsOf(this.#who, reply), this.#who.tier)
     held.reply(reply)
     this.#pool.push(this)
   }

@@ -20,7 +20,7 @@ import { COHORTS, type Grader } from './core/grade.ts'
 import type { AccessLog } from './core/ports.ts'
 import { BLOCKED, OVERLOADED_CLOSING, problem, retryReply, retryReplyIn } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
-import { outcomeOf, Requester } from './core/requester.ts'
+import { flagsOf, outcomeOf, Requester } from './core/requester.ts'
 import type { Sessions } from './core/session.ts'
 import { sessionText } from './core/session.ts'
 import type { Shedding } from './core/shedding.ts'
@@ -91,7 +91,7 @@ export class Pipeline {
 
   /** Says in the log what became of a request. */
   log(who: Requester, call: AccessCall, reply: Reply): void {
-    this.#parts.log.note(who, call, outcomeOf(reply), who.flags, who.tier)
+    this.#parts.log.note(who, call, outcomeOf(reply), flagsOf(who, reply), who.tier)
   }
 
   /** The buyer of a request, or 0. */

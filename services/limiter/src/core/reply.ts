@@ -17,6 +17,8 @@ export interface Reply {
   readonly body: string
   /** Is the connection closed after it? */
   readonly closes: boolean
+  /** How long it tells to stay away, ms; 0 when it does not. */
+  readonly toldMs: number
 }
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -55,14 +57,16 @@ interface ReplyParts {
   readonly body: string
   readonly headers?: readonly string[]
   readonly closes?: boolean
+  readonly toldMs?: number
 }
 
 /** Makes a reply. Header values are ours and carry no line break; a test walks all of them. */
-export function makeReply({ outcome, status, type, body, headers = NO_STORE, closes = false }: ReplyParts): Reply {
+export function makeReply(parts: ReplyParts): Reply {
+  const { outcome, status, type, body, headers = NO_STORE, closes = false, toldMs = 0 } = parts
   let block = type
   for (let at = 0; at < headers.length; at += 2) block += `\r\n${headers[at]}: ${headers[at + 1]}`
   const statusLine = `${status} ${REASONS[status] ?? 'Unknown'}`
-  return { outcome, status, statusLine, headers: ['content-type', type, ...headers], block, body, closes }
+  return { outcome, status, statusLine, headers: ['content-type', type, ...headers], block, body, closes, toldMs }
 }
 
 /** A reply with a JSON body. */
@@ -85,6 +89,7 @@ export function retryProblem(code: ProblemCode, retryAfterMs: number): Reply {
     type: PROBLEM_TYPE,
     body,
     headers: retryHeaders(retryAfterMs),
+    toldMs: retryAfterMs,
   })
 }
 
@@ -94,7 +99,7 @@ const OK_BLOCK = makeReply({ outcome: 'granted', status: 200, type: JSON_TYPE, b
 export function grantedReply(token: string, expiresAt: number): Reply {
   const { statusLine, headers, block } = OK_BLOCK
   const body = `{"state":"granted","token":"${token}","expiresAt":${expiresAt}}`
-  return { outcome: 'granted', status: 200, statusLine, headers, block, body, closes: false }
+  return { outcome: 'granted', status: 200, statusLine, headers, block, body, closes: false, toldMs: 0 }
 }
 
 /** Waits beyond this many seconds get headers of their own making. */
@@ -107,7 +112,7 @@ export function queuedReply(ahead: number, etaMs: number, retryAfterMs: number, 
   const { statusLine, headers, block } = queuedBlocks[seconds] ?? queuedBlock(retryAfterMs)
   const number = place > 0 ? `"place":${place},` : ''
   const body = `{"state":"queued",${number}"ahead":${ahead},"etaMs":${etaMs},"retryAfterMs":${retryAfterMs}}`
-  return { outcome: 'queued', status: 202, statusLine, headers, block, body, closes: false }
+  return { outcome: 'queued', status: 202, statusLine, headers, block, body, closes: false, toldMs: retryAfterMs }
 }
 
 function queuedBlock(retryAfterMs: number): Reply {

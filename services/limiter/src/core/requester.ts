@@ -1,7 +1,7 @@
 /** Who stands behind the request in hand, and what became of it in the words of the request log. */
 
 import { hashText, hashUid } from '@bigtap/kernel'
-import { ACCESS_OUTCOME, type AccessOutcome } from '@bigtap/protocol'
+import { ACCESS_OUTCOME, type AccessOutcome, toldFlags } from '@bigtap/protocol'
 import { subnetOf } from './address.ts'
 import type { Outcome, Reply } from './reply.ts'
 
@@ -111,4 +111,9 @@ const OUTCOMES: Readonly<Record<Outcome, AccessOutcome>> = {
 /** What became of a request, for the log. */
 export function outcomeOf(reply: Reply): AccessOutcome {
   return OUTCOMES[reply.outcome]
+}
+
+/** Flags of a row of the log: what was odd about the request, and how long the reply told to stay away. */
+export function flagsOf(who: Requester, reply: Reply): number {
+  return who.flags | toldFlags(reply.toldMs)
 }
