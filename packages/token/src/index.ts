@@ -5,6 +5,13 @@ export {
   issueAdmission,
   verifyAdmission,
 } from './admission.ts'
+export {
+  type ChallengeData,
+  type ChallengeParameters,
+  issueChallenge,
+  type SignedChallenge,
+  solvedUnder,
+} from './challenge.ts'
 export { drawHashes } from './draw-hashes.ts'
 export { createKeyRing, type KeyRing, type Purpose, type PurposeKeys, SECRET_CHARS_MIN } from './key-ring.ts'
 export {

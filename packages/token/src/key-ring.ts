@@ -9,8 +9,15 @@ export type Purpose = 'session' | 'admission' | 'pass' | 'voucher'
 export interface PurposeKeys extends Readonly<Record<Purpose, MacKey>> {
   /** Those of tickets change every ten minutes. */
   readonly ticket: PeriodKeys
-  /** Secrets of challenges, 64 lower hexadecimal digits each: one signs what is asked, the other its answer. */
-  readonly challenge: { readonly asked: string; readonly answer: string }
+  readonly challenge: ChallengeKeys
+}
+
+/** Secrets of challenges, 64 lower hexadecimal digits each, and their keys: one signs what is asked, the other its answer. */
+export interface ChallengeKeys {
+  readonly asked: string
+  readonly answer: string
+  readonly askedKey: MacKey
+  readonly answerKey: MacKey
 }
 
 /** Signs with `current`; accepts `previous` as well while a key is being changed. */
@@ -43,9 +50,12 @@ function deriveKeys(secret: string): PurposeKeys {
     pass: keyOf('pass'),
     voucher: keyOf('voucher'),
     ticket: new PeriodKeys(keyOf('ticket'), 'bigtap.ticket.period'),
-    challenge: Object.freeze({
-      asked: bytesOf('challenge').toString('hex'),
-      answer: bytesOf('challenge-answer').toString('hex'),
-    }),
+    challenge: challengeKeys(bytesOf('challenge').toString('hex'), bytesOf('challenge-answer').toString('hex')),
   })
+}
+
+/** The text of a secret is the key itself: so altcha-lib takes it. */
+function challengeKeys(asked: string, answer: string): ChallengeKeys {
+  const keyOf = (text: string) => new MacKey(Buffer.from(text))
+  return Object.freeze({ asked, answer, askedKey: keyOf(asked), answerKey: keyOf(answer) })
 }

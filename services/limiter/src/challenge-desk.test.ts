@@ -247,10 +247,13 @@ test('a voucher does not wait for ever, and no changed one is taken', async () =
   expect(await ask(5, voucher)).toMatchObject({ pass: undefined, flags: 0 })
 })
 
-test('what is made and checked at a time is bounded; one more is told to come back', async () => {
-  const flood = Array.from({ length: CHALLENGES_IN_FLIGHT_MAX + 10 }, (_, index) => ask(1_000 + index))
-  const statuses = (await Promise.all(flood)).map(({ reply }) => reply?.status)
+test('what is checked at a time is bounded; one more is told to come back', async () => {
+  const uids = Array.from({ length: CHALLENGES_IN_FLIGHT_MAX + 10 }, (_, index) => 1_000 + index)
+  const answers = await Promise.all(uids.map(async (uid) => solve(challengeOf(await ask(uid)))))
 
-  expect(statuses.filter((status) => status === 503)).toHaveLength(10)
+  const seen = await Promise.all(uids.map((uid, index) => ask(uid, answers[index])))
+
+  expect(seen.filter(({ pass }) => pass !== undefined)).toHaveLength(CHALLENGES_IN_FLIGHT_MAX)
+  expect(seen.filter(({ reply }) => reply?.status === 503)).toHaveLength(10)
   expect((await ask(5)).reply?.status).toBe(428)
 })

@@ -54,7 +54,7 @@ export class PathCalls {
     this.#draw = () => parts.random.next()
   }
 
-  /** The reply, or undefined when the request is held until a challenge is made or checked. */
+  /** The reply, or undefined when the request is held until an answer to a challenge is checked. */
   onPath(exchange: Exchange, activityText: string, skuText: string): Reply | undefined {
     const { pipeline, count } = this.#parts
     const who = pipeline.begin(exchange)

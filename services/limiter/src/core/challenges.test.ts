@@ -6,7 +6,10 @@ import { ANSWER_CHARS_MAX, askedReply, judgeAsked, passCookie, passText, readAns
 const NOW = 1_800_000_000_000
 const ring = createKeyRing({ current: 'token-secret-of-the-test' })
 const data = { uid: 5, activityId: 7, tier: 1, triesMax: 200 }
-const parameters = { nonce: 'ab'.repeat(16), expiresAt: NOW / 1_000 + 300, data, algorithm: 'SHA-256' }
+const parameters = {
+  ...({ algorithm: 'SHA-256', cost: 1, data, expiresAt: NOW / 1_000 + 300, keyLength: 32 } as const),
+  ...{ keyPrefix: '01'.repeat(16), keySignature: '02'.repeat(32), nonce: 'ab'.repeat(16), salt: '03'.repeat(16) },
+}
 const challenge = { parameters, signature: 'cd'.repeat(32) }
 const solution = { counter: 17, derivedKey: 'ef'.repeat(32) }
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
@@ -32,6 +35,10 @@ test.each([
   [
     'a nonce that names a file',
     encode({ challenge: { ...challenge, parameters: { ...parameters, nonce: '../x' } }, solution }),
+  ],
+  [
+    'no signature of the key',
+    encode({ challenge: { ...challenge, parameters: { ...parameters, keySignature: undefined } }, solution }),
   ],
   ['no data', encode({ challenge: { ...challenge, parameters: { ...parameters, data: null } }, solution })],
   [

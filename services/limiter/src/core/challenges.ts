@@ -9,25 +9,9 @@
  */
 
 import { problemBody, type Tier } from '@bigtap/domain'
-import { PASS_CHARS, VOUCHER_CHARS, VOUCHER_PREFIX, type VoucherClaims } from '@bigtap/token'
+import { PASS_CHARS, type SignedChallenge, VOUCHER_CHARS, VOUCHER_PREFIX, type VoucherClaims } from '@bigtap/token'
 import { makeReply, type Reply } from './reply.ts'
 import { cookieValue } from './session.ts'
-
-/** A challenge that was asked, as altcha-lib writes it; everything in `parameters` is signed. */
-export interface AskedChallenge {
-  readonly parameters: {
-    readonly nonce: string
-    readonly expiresAt: number
-    readonly data: {
-      readonly uid: number
-      readonly activityId: number
-      readonly tier: number
-      readonly triesMax: number
-    }
-    readonly [name: string]: unknown
-  }
-  readonly signature: string
-}
 
 /** The counter that was found, and the key that it derives (lower hexadecimal). */
 export interface Solution {
@@ -39,7 +23,7 @@ export interface Solution {
 export type Answer =
   | { readonly kind: 'none' | 'wait' | 'unreadable' }
   | { readonly kind: 'voucher'; readonly text: string }
-  | { readonly kind: 'solution'; readonly challenge: AskedChallenge; readonly solution: Solution }
+  | { readonly kind: 'solution'; readonly challenge: SignedChallenge; readonly solution: Solution }
 
 /** Who is asked, where. */
 export interface Challenged {
@@ -80,7 +64,7 @@ export function passText(header: string, cookie: string): string {
  * seen itself, and who is answered by another one must not be sent around in a circle.
  */
 export function judgeAsked(
-  { parameters: { data, expiresAt } }: AskedChallenge,
+  { parameters: { data, expiresAt } }: SignedChallenge,
   { uid, activityId }: Challenged,
   now: number,
 ): 'ok' | 'foreign' | 'expired' {
@@ -116,15 +100,18 @@ export function passCookie(pass: string, activityId: number, ageMs: number, isSe
 
 type Json = Record<string, unknown>
 
-function readChallenge(value: Json | undefined): AskedChallenge | undefined {
+function readChallenge(value: Json | undefined): SignedChallenge | undefined {
   const parameters = objectOf(value?.parameters)
   const data = objectOf(parameters?.data)
   const { signature } = value ?? {}
   if (parameters === undefined || typeof signature !== 'string' || !HEX_64.test(signature)) return undefined
-  if (typeof parameters.nonce !== 'string' || !HEX_32.test(parameters.nonce)) return undefined
-  const numbers = [parameters.expiresAt, data?.uid, data?.activityId, data?.tier, data?.triesMax]
+  const { nonce, salt, keyPrefix, keySignature, expiresAt } = parameters
+  const texts = [nonce, salt, keyPrefix]
+  if (!texts.every((one) => typeof one === 'string' && HEX_32.test(one))) return undefined
+  if (typeof keySignature !== 'string' || !HEX_64.test(keySignature)) return undefined
+  const numbers = [expiresAt, data?.uid, data?.activityId, data?.tier, data?.triesMax]
   if (!numbers.every((one) => typeof one === 'number')) return undefined
-  return { parameters: parameters as unknown as AskedChallenge['parameters'], signature }
+  return { parameters: parameters as unknown as SignedChallenge['parameters'], signature }
 }
 
 function readSolution(value: Json | undefined): Solution | undefined {
