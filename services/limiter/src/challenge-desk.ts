@@ -3,7 +3,7 @@
  * drawn from 1 to twice the tries, its key is derived by one SHA-256, and the first 16 bytes of that key are asked for.
  *
  *   asked       token package       22 us, from memory for who refreshes
- *   answered    token package       15 us: forged, wrong and used ones end here
+ *   answered    token package       15 us: forged, wrong and used ones end here, with a new challenge
  *               altcha-lib          90 us, at most once per challenge, bounded in flight: both must agree
  *               Redis               used once among all limiters
  */
