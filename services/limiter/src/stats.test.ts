@@ -20,7 +20,7 @@ test('a limiter tells what it counted, by SKU and by answer, in a form that fits
   const figures = {
     edge: { held: 1, connections: 40 },
     asks,
-    shedding: { threshold: 80, waitMs: 7 },
+    shedding: { threshold: 80, waitMs: 7, shed: [0, 0, 0, 0, 2, 9] },
     answers,
     skus,
     limits: { refused: { uid: 3, ip: 0, subnet: 0, sku: 0, global: 4 }, share: 0.25, keys: 9 },
@@ -44,6 +44,7 @@ test('a limiter tells what it counted, by SKU and by answer, in a form that fits
       queueWaitMs: 7,
       budgetShare: 0.25,
       'limited.global': 4,
+      'shedOf.5': 9,
     },
     skus: [{ activityId: 3, skuId: 9, state: '', figures: { asks: 12, shed: 1 } }],
   })

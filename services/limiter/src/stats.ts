@@ -16,7 +16,7 @@ import type { Edge } from './edge/edge.ts'
 export interface LimiterFigures {
   readonly edge: Pick<Edge, 'held' | 'connections'>
   readonly asks: Pick<AskTable, 'used' | 'late' | 'expired'>
-  readonly shedding: Pick<Shedding, 'threshold' | 'waitMs'>
+  readonly shedding: Pick<Shedding, 'threshold' | 'waitMs' | 'shed'>
   readonly answers: Pick<AnswerCounts, 'all'>
   readonly skus: SkuCounts
   readonly limits: Pick<AccessLimits, 'refused' | 'share' | 'keys'>
@@ -80,6 +80,7 @@ export function limiterStats(figures: LimiterFigures, nodeId: string, now: numbe
   }
   Object.assign(stats.figures, { budgetShare: limits.share, limitKeys: limits.keys })
   for (const [scope, count] of Object.entries(limits.refused)) stats.figures[`limited.${scope}`] = count
+  for (const [tier, count] of shedding.shed.entries()) stats.figures[`shedOf.${tier}`] = count
   for (const [outcome, count] of Object.entries(all)) if (count > 0) stats.figures[`answers.${outcome}`] = count
   skus.forEach((activityId, skuId, row) => {
     const counts = { asks: skus.asks[row] as number, shed: skus.shed[row] as number }

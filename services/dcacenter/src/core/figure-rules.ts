@@ -15,8 +15,8 @@ export type FigureRule =
 /** How old a node's ledger figures were when it told them, ms; comes with them. */
 export const LEDGER_AGE = 'ledgerAgeMs'
 
-/** Per-kind counters: `answers.sold_out` has the rate `answerRate.sold_out`, `limited.ip` the rate `limitedRate.ip`. */
-const KINDS = { answers: 'answerRate', limited: 'limitedRate' } as const
+/** Per-kind counters: `answers.sold_out` has the rate `answerRate.sold_out`, `limited.ip` `limitedRate.ip`, `shedOf.5` (tier) `shedOfRate.5`. */
+const KINDS = { answers: 'answerRate', limited: 'limitedRate', shedOf: 'shedOfRate' } as const
 
 const RATES: Readonly<Record<string, string>> = {
   asks: 'askRate',
