@@ -38,6 +38,9 @@ export interface BuyerPlan {
   readonly botEveryMs: number
   /** A person who refreshes asks again after so long at most, whatever the answer says; 0: does as told. */
   readonly refreshMs: number
+  /** How often an impatient person clicks again at first without waiting as told, and after how long. */
+  readonly hurries: number
+  readonly hurryMs: number
   readonly patienceMs: number
   readonly leavesToken: boolean
   readonly pays: boolean
@@ -81,6 +84,8 @@ export function planPerson(uid: number, { skus }: CrowdSettings, draw: Draw): Bu
     botAsks: 0,
     botEveryMs: 0,
     refreshMs: 0,
+    hurries: 0,
+    hurryMs: 0,
     patienceMs: PATIENCE_MS,
     leavesToken: draw() < 0.04,
     pays: draw() >= 0.08,

@@ -20,6 +20,7 @@ async function person(visit: Visit, sale: Sale): Promise<string | undefined> {
   const { plan } = visit
   const until = Math.min(Math.max(sale.now(), sale.opensAt) + plan.patienceMs, sale.endsAt)
   let path: string | undefined
+  let clicks = 0
   while (sale.now() < until) {
     path ??= await fetchPath(visit, sale)
     if (path === undefined) continue
@@ -31,7 +32,7 @@ async function person(visit: Visit, sale: Sale): Promise<string | undefined> {
     const last = answers.at(-1)
     if (last === undefined || [410, 409, 403].includes(last.status)) return undefined
     if (last.status === 400 || last.status === 425) path = undefined // the ticket ran out: take a new one
-    const waitMs = waitOf(plan, last)
+    const waitMs = clicks++ < plan.hurries ? plan.hurryMs : waitOf(plan, last)
     if (plan.refreshMs > 0 && waitMs >= plan.refreshMs) path = await reload(visit, sale)
     await sale.sleep(waitMs)
   }

@@ -12,7 +12,16 @@ import {
   uidOf,
 } from './buyer-plan.ts'
 import { type Device, personalDevice, scriptDevice } from './devices.ts'
-import { ABUSE_TERMS, type AbuseTerms, isAbusive, meanAsks, mixesOf, type Profile, seatsOf } from './profiles.ts'
+import {
+  ABUSE_TERMS,
+  type AbuseTerms,
+  type HonestProfile,
+  isHonest,
+  meanAsks,
+  mixesOf,
+  type Profile,
+  seatsOf,
+} from './profiles.ts'
 
 /** Settings with a profile. */
 export type ProfileSettings = CrowdSettings & { readonly profile: Profile | 'mixed' }
@@ -32,6 +41,10 @@ const PERSON_CONNECTIONS = 2
 const SHARED_BY = 4_000
 const SHARED_CONNECTIONS = 48
 const REFRESH_MS = [600, 1_500] as const
+/** Some people press the button or the reload key several times in a row when it does not work at once. */
+const HURRY_SHARE = { normal: 0.1, refresher: 0.4, shared: 0.1 } as const
+const HURRIES = [2, 4] as const
+const HURRY_MS = [120, 350] as const
 /** Those who share an account come together, as one who passes it on would want it. */
 const SHARERS_WITHIN_MS = 8_000
 /** Addresses of a farm: one for three of its accounts, each of which uses three in turn. */
@@ -61,7 +74,7 @@ export function planProfiles(settings: ProfileSettings, draw: Draw): BuyerPlan[]
     const arrive = arrivals(profile, abuseMs, draw)
     return Array.from({ length: count }, (_, seat): BuyerPlan => {
       const origin = origins(seat)
-      if (!isAbusive(profile)) {
+      if (isHonest(profile)) {
         const person = planHonest(profile, uidOf(settings.seed, first + seat), origin, settings, draw)
         return { ...person, patienceMs: person.patienceMs + abuseMs }
       }
@@ -73,10 +86,17 @@ export function planProfiles(settings: ProfileSettings, draw: Draw): BuyerPlan[]
   })
 }
 
-function planHonest(profile: Profile, uid: number, origin: Origin, settings: CrowdSettings, draw: Draw): BuyerPlan {
+function planHonest(
+  profile: HonestProfile,
+  uid: number,
+  origin: Origin,
+  settings: CrowdSettings,
+  draw: Draw,
+): BuyerPlan {
   const person = planPerson(uid, settings, draw)
   const refreshMs = profile === 'refresher' ? between(draw, REFRESH_MS) : 0
-  return { ...person, profile, origin, refreshMs }
+  const hurries = draw() < HURRY_SHARE[profile] ? whole(draw, HURRIES) : 0
+  return { ...person, profile, origin, refreshMs, hurries, hurryMs: between(draw, HURRY_MS) }
 }
 
 interface Abuse {
@@ -105,6 +125,8 @@ function planAbuse(
     botAsks: whole(draw, rounds),
     botEveryMs: between(draw, everyMs),
     refreshMs: 0,
+    hurries: 0,
+    hurryMs: 0,
     patienceMs: 0,
     leavesToken: !isShared && draw() < 0.2,
     pays: isShared || draw() >= 0.3,

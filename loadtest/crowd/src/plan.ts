@@ -33,6 +33,8 @@ function planBot(uid: number, { skus }: CrowdSettings, draw: Draw): BuyerPlan {
     botAsks: 3 + pick(draw, 6),
     botEveryMs: 100 + draw() * 300,
     refreshMs: 0,
+    hurries: 0,
+    hurryMs: 0,
     patienceMs: 8_000,
     leavesToken: draw() < 0.3,
     pays: draw() >= 0.4,

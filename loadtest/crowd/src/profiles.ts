@@ -7,12 +7,19 @@ export type Profile = (typeof PROFILES)[number]
 
 /** Profiles that come to buy as they may; none of them must be blocked. */
 export const HONEST_PROFILES = ['normal', 'refresher', 'shared'] as const
+/** One of them. */
+export type HonestProfile = (typeof HONEST_PROFILES)[number]
 /** Profiles that abuse the sale. */
 export const ABUSIVE_PROFILES = ['script', 'farm', 'sharer', 'guesser', 'slow'] as const
 
 /** Is this profile one that antiblack should find? */
 export function isAbusive(profile: Profile): boolean {
   return (ABUSIVE_PROFILES as readonly Profile[]).includes(profile)
+}
+
+/** Does this profile come to buy as it may? */
+export function isHonest(profile: Profile): profile is HonestProfile {
+  return !isAbusive(profile)
 }
 
 /** Shares of some profiles; they sum up to 1. */
