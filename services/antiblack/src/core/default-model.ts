@@ -147,7 +147,7 @@ export const DEFAULT_ABUSE_MODEL: AbuseModelDoc = {
     { score: 0.5, tier: 2, forSeconds: 30 },
     { score: 0.75, tier: 3, forSeconds: 60 },
     { score: 0.87, tier: 4, forSeconds: 120 },
-    { score: 0.98, tier: 5, forSeconds: 300 },
+    { score: 0.99, tier: 5, forSeconds: 300 },
   ],
   trainedOn: '40 made-up sales, seed 1',
 }

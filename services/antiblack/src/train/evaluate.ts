@@ -2,6 +2,7 @@
 
 import type { AbuseModelDoc, AbuseRulesDoc, Tier } from '@bigtap/domain'
 import { BLOCKED_TIER } from '@bigtap/domain'
+import type { AccessColumns } from '@bigtap/protocol'
 import { AbuseEngine, DEFAULT_ABUSE_LIMITS } from '../core/engine.ts'
 import type { LabelledLog } from './labelled-log.ts'
 import { replay } from './samples.ts'
@@ -20,19 +21,26 @@ export type Results = Map<string, ProfileResult>
 /** From this tier on abuse counts as caught: it falls before everybody else. */
 export const CAUGHT_TIER: Tier = 4
 
-/** Replays a log through a new engine and adds what became of each labelled buyer to `results`. */
+/** Who is granted a unit, or finds all sold, with fewer requests than this has shown nothing yet that could be caught. */
+export const JUDGED_ASKS_MIN = 5
+
+/** Replays a log through a new engine and adds what became of each labelled buyer to `results`; abusers with fewer than JUDGED_ASKS_MIN requests are left out. */
 export function evaluate(log: LabelledLog, rules: AbuseRulesDoc, model: AbuseModelDoc | null, results: Results): void {
   const engine = new AbuseEngine({ ...DEFAULT_ABUSE_LIMITS, verdictsPerTick: 10_000 })
   engine.configure(rules, model)
   const worst = new Map<number, Tier>()
-  const seen = new Set<number>()
-  replay(log, { observe: (batch) => note(batch.uid, batch.rows, seen, () => engine.observe(batch)) }, (now) => {
+  const asks = new Map<number, number>()
+  const observe = (batch: AccessColumns) => {
+    for (const uid of batch.uid.subarray(0, batch.rows)) asks.set(uid, (asks.get(uid) ?? 0) + 1)
+    engine.observe(batch)
+  }
+  replay(log, { observe }, (now) => {
     for (const { kind, key, tier } of engine.tick(now)) {
       if (kind === 'uid' && tier > (worst.get(Number(key)) ?? 0)) worst.set(Number(key), tier)
     }
   })
   for (const { uid, profile, isAbusive } of log.labels.values()) {
-    if (!seen.has(uid)) continue
+    if ((asks.get(uid) ?? 0) < (isAbusive ? JUDGED_ASKS_MIN : 1)) continue
     const result = results.get(profile) ?? { isAbusive, buyers: 0, tiers: [0, 0, 0, 0, 0, 0] }
     results.set(profile, result)
     const tier = worst.get(uid) ?? 0
@@ -68,9 +76,4 @@ export function describeResults(results: Results): string[] {
     return `${profile.padEnd(10)}${String(buyers).padStart(7)}${counts}${percent(part(CAUGHT_TIER))}${percent(part(BLOCKED_TIER))}`
   })
   return [...head, ...rows]
-}
-
-function note(uids: Float64Array, rows: number, seen: Set<number>, then: () => void): void {
-  for (let row = 0; row < rows; row++) seen.add(uids[row] as number)
-  then()
 }

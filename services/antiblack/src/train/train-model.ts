@@ -23,7 +23,7 @@ const HELD_OUT_OF = 4
 /** Of those who are no abusers at most this share may score like one who is blocked, on held-out buyers. */
 const WRONG_SHARE_MAX = 0.0002
 /** Nobody is blocked below this score, whatever the held-out buyers say. */
-const BLOCK_SCORE_MIN = 0.98
+const BLOCK_SCORE_MIN = 0.99
 const BLOCK_SCORE_MAX = 0.9995
 /** Weights are rounded to 1/100 in the document, and left out when they are smaller than this. */
 const WEIGHT_MIN = 0.02
