@@ -1,6 +1,7 @@
 /** The buyer's page: sign in, watch the countdown, buy, wait in the queue, pay. No library, no build step. */
 
 import { earnPass, prepare } from './challenge.js'
+import { admissionText, nearness, waitingText } from './waiting.js'
 
 const $ = (id) => document.getElementById(id)
 const state = {
@@ -149,7 +150,8 @@ function stateText(activity, sku) {
   if (activity.state === 'paused') return 'The sale is paused for a moment.'
   if (['closed', 'archived'].includes(activity.state)) return 'The sale is over.'
   if (sku.soldOut) return 'All units are sold.'
-  return sku.limitPerBuyer ? `At most ${sku.limitPerBuyer} for each buyer` : ''
+  const limit = sku.limitPerBuyer ? `At most ${sku.limitPerBuyer} for each buyer. ` : ''
+  return `${limit}${admissionText(activity, now())}`.trim()
 }
 
 function tick() {
@@ -200,7 +202,7 @@ async function waitForGrant(activityId, sku) {
     if (answer.status === 200) return answer.token
     if (answer.code === 'bad_ticket') path = undefined
     else if (isFinal(answer)) return fail(answer)
-    if (answer.status === 202) show(queueText(answer), { waiting: true })
+    if (answer.status === 202) showPlace(answer)
     else show('Many people are here. Hold on …', { waiting: true })
     await sleep(answer.retryAfterMs ?? RETRY_MS_DEFAULT)
   }
@@ -218,9 +220,10 @@ async function findPath(activityId, skuId) {
 
 const isFinal = ({ status }) => [401, 403, 404, 409, 410, 428].includes(status)
 
-function queueText({ ahead, etaMs }) {
-  const people = ahead > 0 ? `${ahead} people are ahead of you.` : 'It is almost your turn.'
-  return etaMs > 0 ? `${people} About ${Math.max(1, Math.round(etaMs / 1000))} s.` : people
+/** The place in words; the rabbits come nearer with it. */
+function showPlace(answer) {
+  show(waitingText(answer, state.activity, now()), { waiting: true })
+  $('turn').style.setProperty('--nearness', String(nearness(answer)))
 }
 
 function fail(answer) {
