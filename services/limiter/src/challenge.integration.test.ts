@@ -3,12 +3,14 @@
 import { type CatalogFeed, Mirror } from '@bigtap/catalog'
 import { type ActivityDoc, DEFAULT_WAITING, NO_CHALLENGE, NO_RESERVATION } from '@bigtap/domain'
 import { nullLogger, nullMetrics } from '@bigtap/kernel'
+import { ACCESS_CALL, ACCESS_FLAG, ACCESS_OUTCOME } from '@bigtap/protocol'
 import { systemClock, systemRandom } from '@bigtap/runtime'
 import { waitFor } from '@bigtap/testkit'
 import { createKeyRing, issueSession } from '@bigtap/token'
 import { solveChallenge } from 'altcha-lib'
 import { deriveKey } from 'altcha-lib/algorithms/sha'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { AccessLog } from './core/ports.ts'
 import { createLimiter, type Limiter } from './limiter.ts'
 
 const ring = createKeyRing({ current: 'token-secret-of-the-test' })
@@ -35,6 +37,12 @@ const noReservations = {
   reserve: async () => true,
   head: async () => ({ logId: 'run:1', generation: 1, positions: 0, count: 0 }),
   async *read() {},
+}
+
+/** Rows of the request log: uid, call, outcome, flags. */
+const rows: number[][] = []
+const log: AccessLog = {
+  note: ({ uid }, call, outcome, flags) => void rows.push([uid, call, outcome, flags]),
 }
 
 let feed: MemoryFeed
@@ -79,7 +87,7 @@ describe.each(['uws', 'node'] as const)('challenges on the %s edge', (edge) => {
     limiter = createLimiter(
       { ...settings, ...times, devLogin: true, isSecure: false, isTrusted: () => false },
       {
-        ...{ mirror, reservations: noReservations, ring, verifyIdToken: undefined, logger: nullLogger },
+        ...{ mirror, reservations: noReservations, ring, verifyIdToken: undefined, log, logger: nullLogger },
         ...{ metrics: nullMetrics, clock: systemClock, random: systemRandom },
       },
     )
@@ -145,6 +153,20 @@ describe.each(['uws', 'node'] as const)('challenges on the %s edge', (edge) => {
     const again = await call(PATH, 5, { 'x-challenge': voucher })
     expect(again.status).toBe(428)
     expect(again.body).toMatchObject({ voucher, validFrom: asked.body.validFrom })
+  })
+
+  test('the request log says who was asked, who solved it and who sent another’s answer', async () => {
+    const answer = await solve(5)
+    rows.length = 0
+    await call(PATH, 6)
+    await call(PATH, 6, { 'x-challenge': answer })
+    await call(PATH, 5, { 'x-challenge': answer })
+
+    expect(rows).toEqual([
+      [6, ACCESS_CALL.path, ACCESS_OUTCOME.challenged, 0],
+      [6, ACCESS_CALL.path, ACCESS_OUTCOME.challenged, ACCESS_FLAG.badChallenge],
+      [5, ACCESS_CALL.path, ACCESS_OUTCOME.notStarted, 0],
+    ])
   })
 
   test('no header is too large, too strange or too old to be answered', async () => {

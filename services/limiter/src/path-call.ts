@@ -56,7 +56,7 @@ export class PathCalls {
 
   /** The reply, or undefined when the request is held until an answer to a challenge is checked. */
   onPath(exchange: Exchange, activityText: string, skuText: string): Reply | undefined {
-    const { pipeline, count } = this.#parts
+    const { clock, count, grader, pipeline } = this.#parts
     const who = pipeline.begin(exchange)
     who.activityId = parseId(activityText) ?? 0
     who.skuId = parseId(skuText) ?? 0
@@ -69,7 +69,7 @@ export class PathCalls {
     const asked = new Requester().copy(who)
     void result.then((checked) => {
       const reply = checked.earned === undefined ? checked.reply : this.#give(asked, checked.earned)
-      asked.flags |= checked.flags
+      if (checked.flags !== 0) grader.strike(asked, checked.flags, clock.now())
       count(reply)
       pipeline.log(asked, ACCESS_CALL.path, reply)
       held.reply(reply)
