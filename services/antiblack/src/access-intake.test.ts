@@ -41,20 +41,37 @@ test('a record that cannot be read is counted and passed over', async () => {
   expect(engine.seen).toEqual([1, 2])
 })
 
-test('who is late goes on with the requests of now, not with those of a little later', async () => {
-  await intake.handle(batchOf([60_000, 3_100, 2_900, 600, 400, 2_000]))
+test('what waited while a process was away is caught up with', async () => {
+  await intake.handle(batchOf([9_000, 8_000, 3_100, 2_000]))
 
-  expect(engine.seen).toEqual([5, 6])
-  expect(intake.skipped.stale).toBe(4)
+  expect(engine.seen).toEqual([1, 2, 3, 4])
+  expect(intake.behind).toBe(1)
+  await intake.handle(batchOf([1_400]))
   expect(intake.behind).toBe(0)
 })
 
+test('who does not get out of its backlog goes on with the requests of now', async () => {
+  await intake.handle(batchOf([9_000]))
+  clock.advance(2_001)
+
+  await intake.handle(batchOf([9_000, 3_100, 2_900, 1_600, 1_400, 2_000]))
+
+  expect(engine.seen).toEqual([1, 5, 6])
+  expect(intake.skipped.stale).toBe(4)
+})
+
+test('requests of more than a minute ago lie in no window', async () => {
+  await intake.handle(batchOf([60_001, 100]))
+
+  expect(engine.seen).toEqual([2])
+})
+
 test('a partition that is late does not make another one skip', async () => {
-  await intake.handle(batchOf([60_000], 0))
+  await intake.handle(batchOf([9_000], 0))
+  clock.advance(2_001)
   await intake.handle(batchOf([2_900], 1))
 
-  expect(intake.behind).toBe(1)
-  expect(engine.seen).toEqual([1])
+  expect(engine.seen).toEqual([1, 1])
 })
 
 test('a record of tomorrow does not move the windows there', async () => {

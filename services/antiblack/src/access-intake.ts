@@ -1,9 +1,12 @@
 /**
- * Takes the request log: decodes, looks at the age, lets the engine observe. What is late is passed over up to the requests
- * of now, since a verdict that comes minutes after its reason helps nobody:
+ * Takes the request log: decodes, looks at the age, lets the engine observe. What came late because a process was away is
+ * caught up with. Who does not get out of its backlog passes it over, since a verdict that comes minutes after its reason
+ * helps nobody, and everybody behind it waits:
  *
  * ```
- *   following ── a record older than staleMs ──► passing over ── one younger than staleMs / 6 ──► following   (by partition)
+ *   following ── a record older than staleMs ──► catching up ── 2 s, and late still ──► passing over      (by partition)
+ *       ▲                                            └──── one younger than staleMs / 2 ────┘ │
+ *       └────────────────────────────────────────────────────────────────────────────────────┘
  * ```
  */
 
@@ -38,7 +41,10 @@ export const SKIPS: readonly Skip[] = ['undecodable', 'stale', 'ahead', 'failed'
 const AHEAD_MS_MAX = 5_000
 /** After so long others get their turn: ticks are due each 100 ms. */
 const SLICE_MS = 20
-const CATCH_UP_PARTS = 6
+const CATCH_UP_MS = 2_000
+const CATCH_UP_PART = 1 / 2
+/** No window goes back so far. */
+const OLD_MS_MAX = 60_000
 const PARTITIONS_MAX = 4_096
 
 /** The handler of topic `access`. It never rejects: a record that cannot be handled now cannot be handled later. */
@@ -50,7 +56,8 @@ export class AccessIntake {
   readonly #limits: IntakeLimits
   readonly #parts: IntakeParts
   readonly #columns: AccessColumns
-  readonly #behind = new Set<number>()
+  /** Partitions that are late, and since when, ms of a monotonic clock. */
+  readonly #late = new Map<number, number>()
   #lagMs = 0
   #isFaultSaid = false
 
@@ -67,9 +74,9 @@ export class AccessIntake {
     return lagMs
   }
 
-  /** Partitions whose old records are being passed over. */
+  /** Partitions that are late. */
   get behind(): number {
-    return this.#behind.size
+    return this.#late.size
   }
 
   async handle({ partition, records }: RecordBatch): Promise<void> {
@@ -110,14 +117,16 @@ export class AccessIntake {
 
   #isTooOld(partition: number, ageMs: number): boolean {
     const { staleMs } = this.#limits
-    const isBehind = this.#behind.has(partition)
-    if (!isBehind && ageMs <= staleMs) return false
-    if (ageMs <= staleMs / CATCH_UP_PARTS) {
-      this.#behind.delete(partition)
+    if (ageMs > OLD_MS_MAX) return true
+    if (ageMs <= staleMs * CATCH_UP_PART) {
+      this.#late.delete(partition)
       return false
     }
-    if (!isBehind && this.#behind.size < PARTITIONS_MAX) this.#behind.add(partition)
-    return true
+    const now = this.#parts.clock.monotonic()
+    const since = this.#late.get(partition)
+    if (since !== undefined) return now - since > CATCH_UP_MS
+    if (ageMs > staleMs && this.#late.size < PARTITIONS_MAX) this.#late.set(partition, now)
+    return false
   }
 
   /** Said once in full, then only counted: a log that is bad is bad all over. */

@@ -14,7 +14,7 @@ export const settings = defineSettings({
   tickMs: setting.durationMs('BIGTAP_ANTIBLACK_TICK_MS', { default: 100, doc: 'how often verdicts are given, ms' }),
   staleMs: setting.durationMs('BIGTAP_ANTIBLACK_STALE_MS', {
     default: 3_000,
-    doc: 'requests that are older are passed over, up to those of now: a late verdict helps nobody, ms',
+    doc: 'requests that are read later are caught up with for two seconds, then passed over up to those of now, ms',
   }),
   batchMax: setting.int('BIGTAP_ANTIBLACK_BATCH_MAX', { default: 200, doc: 'records of the request log in one read' }),
   outboxMax: setting.int('BIGTAP_ANTIBLACK_OUTBOX_MAX', {

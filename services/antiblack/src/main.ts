@@ -8,6 +8,7 @@ import { createWorker, runService, watchProcess } from '@bigtap/runtime'
 import { AbuseBoard, AnswerBox, connectStore, createFigurePush, PUSH_EVERY_MS } from '@bigtap/store'
 import { createAntiblack, LIMITS } from './antiblack.ts'
 import { settings as spec } from './config.ts'
+import { DEFAULT_ABUSE_MODEL } from './core/default-model.ts'
 import { AbuseEngine, DEFAULT_ABUSE_LIMITS } from './core/engine.ts'
 import { createExplainer } from './explainer.ts'
 import { createFigures } from './figures.ts'
@@ -31,7 +32,7 @@ await runService('antiblack', spec, (context) => {
   const antiblack = createAntiblack(settings, {
     ...context,
     ...{ engine, consumer, mirror: front.mirror, board: new AbuseBoard(store), producer: log.producer() },
-    defaults: { rules: DEFAULT_ABUSE_RULES, model: undefined },
+    defaults: { rules: DEFAULT_ABUSE_RULES, model: DEFAULT_ABUSE_MODEL },
     push: (batch) => void front.links.tell(KIND.abuseVerdicts, encodeAbuseVerdicts(batch)),
   })
   const worker = (name: string, everyMs: number, work: () => Promise<unknown> | unknown) =>

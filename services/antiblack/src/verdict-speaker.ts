@@ -61,18 +61,17 @@ export class VerdictSpeaker {
     const { outbox, board, clock, mayBeSaid, onSaid } = this.#parts
     const verdicts = outbox.take(SAY_MAX, clock.now()).filter((verdict) => mayBeSaid(verdict))
     if (verdicts.length === 0) return true
-    try {
-      onSaid({ from: await board.say(verdicts), verdicts })
-      this.#failures = 0
-      return true
-    } catch (error) {
+    const from = await board.say(verdicts).catch((error: unknown) => this.#onFault(error))
+    if (from === undefined) {
       outbox.putBack(verdicts)
-      this.#onFault(error)
       return false
     }
+    this.#failures = 0
+    onSaid({ from, verdicts })
+    return true
   }
 
-  #onFault(error: unknown): void {
+  #onFault(error: unknown): undefined {
     const { clock, random, logger, outbox } = this.#parts
     this.#faults++
     const level = this.#failures === 0 ? 'warn' : 'debug'
