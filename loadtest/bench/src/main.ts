@@ -13,6 +13,7 @@ import { runOrders } from './orders.ts'
 import { runPace } from './pace.ts'
 import { runReservations } from './reservations.ts'
 import type { BenchResult } from './result.ts'
+import { runShed } from './shed.ts'
 import { runSoldout } from './soldout.ts'
 import { runWire } from './wire.ts'
 
@@ -28,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchResult[]>>> = {
   pace: runPace,
   soldout: runSoldout,
   reservations: runReservations,
+  shed: runShed,
   antiblack: runAntiblack,
   detect: runDetect,
 }

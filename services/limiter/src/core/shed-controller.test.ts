@@ -8,6 +8,7 @@ const demandOf = (perTier: readonly number[]) =>
 const look = (state: ShedState, more: Partial<ShedSample>): ShedState =>
   moveThreshold(state, {
     ...{ elapsedMs: 50, demand: demandOf([160, 0, 0, 0, 160, 160]), reached: 480, served: 200, waitMs: 0, loopMs: 0 },
+    isStanding: (more.waitMs ?? 0) > 0,
     ...more,
   })
 const looks = (count: number, state: ShedState, more: Partial<ShedSample>): ShedState => {
@@ -57,6 +58,14 @@ test('the best tier is closed last and gently, and opens again within a second',
   expect(looks(20, shut, { ...onlyBest, waitMs: 0 }).threshold).toBeGreaterThanOrEqual(COHORTS)
 })
 
+test('a wave of the best that passes closes no more than the worse tiers, and a shut best tier opens when none stands', () => {
+  const wave = { demand: demandOf([600]), reached: 600, served: 200, waitMs: 60, isStanding: false }
+  expect(looks(50, openState(), wave).threshold).toBe(COHORTS)
+  const shut = looks(12, openState(), { ...wave, isStanding: true })
+  expect(shut.threshold).toBeLessThan(COHORTS)
+  expect(looks(16, shut, wave).threshold).toBe(COHORTS)
+})
+
 test('an event loop that is late sheds the worse tiers only', () => {
   expect(looks(100, openState(), { loopMs: 80 }).threshold).toBe(COHORTS)
 })
@@ -73,6 +82,7 @@ test('whatever is seen, the threshold stays within the ranks and the figures are
     elapsedMs: fc.integer({ min: 0, max: 5_000 }),
     demand: fc.array(fc.nat(1_000), { minLength: RANKS, maxLength: RANKS }).map((list) => Float64Array.from(list)),
     ...{ reached: fc.nat(5_000), served: fc.nat(5_000), waitMs: fc.nat(200), loopMs: fc.nat(200) },
+    isStanding: fc.boolean(),
   })
   fc.assert(
     fc.property(fc.array(sample, { maxLength: 30 }), (samples) => {

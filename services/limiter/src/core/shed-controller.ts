@@ -18,7 +18,7 @@ const CALM_MS = WAIT_MS_TARGET / 4
 export const LOOP_MS_TARGET = 40
 /** So many looks must agree before it opens, or before it closes on the best tier. */
 const LOOKS_TO_OPEN = 2
-const LOOKS_TO_CLOSE_BEST = 3
+const STANDING_LOOKS = 3
 /** Of the capacity that was seen, so much is let in when it closes. */
 const CLOSE_TO = 0.97
 /** Each look it closes by this part at least, and opens by this part at most: half as much again in a second. */
@@ -42,6 +42,8 @@ export interface ShedSample {
   readonly served: number
   /** The longest that anybody waited here who was sent, or waits now. */
   readonly waitMs: number
+  /** Did somebody wait all the time? A queue that was empty once is a wave, one that never was is too much to do (CoDel). */
+  readonly isStanding: boolean
   readonly loopMs: number
 }
 
@@ -53,8 +55,8 @@ export interface ShedState {
   readonly passing: number
   readonly reached: number
   readonly capacity: number
-  /** Looks in a row that found it too full, or with room. */
-  readonly hotLooks: number
+  /** Looks in a row that found a standing queue, or room. */
+  readonly standingLooks: number
   readonly calmLooks: number
 }
 
@@ -62,7 +64,7 @@ export interface ShedState {
 export function openState(): ShedState {
   return {
     ...{ threshold: RANKS, demand: new Float64Array(RANKS), passing: 0, reached: 0, capacity: 0 },
-    ...{ hotLooks: 0, calmLooks: 0 },
+    ...{ standingLooks: 0, calmLooks: 0 },
   }
 }
 
@@ -79,21 +81,19 @@ export function openState(): ShedState {
  *                                                   ▲ threshold: the demand left of it is what fits
  * ```
  *
- * The best tier is closed last and gently: after three looks that agree, one cohort a look; and never for the event loop,
- * which gains little when the best are refused too. It opens again one cohort a look.
+ * The best tier is closed last and gently: for a queue that stands through three looks, one cohort a look; never for a
+ * wave, nor for the event loop, which gains little when the best are refused too. It opens again one cohort a look.
  */
 export function moveThreshold(state: ShedState, sample: ShedSample): ShedState {
-  const seen = smoothed(state, sample)
+  const standingLooks = sample.isStanding ? state.standingLooks + 1 : 0
+  const seen = { ...smoothed(state, sample), standingLooks }
+  if (seen.threshold < BEST_EDGE && !sample.isStanding) return { ...seen, threshold: openedBest(seen), calmLooks: 0 }
   const isWaitHot = sample.waitMs > HOT_MS
-  const isLoopHot = sample.loopMs > LOOP_MS_TARGET
-  if (isWaitHot || isLoopHot) {
-    const hotLooks = state.hotLooks + 1
-    const threshold = isWaitHot ? closed(seen, hotLooks) : closedForLoop(seen)
-    return { ...seen, threshold, hotLooks, calmLooks: 0 }
+  if (isWaitHot || sample.loopMs > LOOP_MS_TARGET) {
+    return { ...seen, threshold: isWaitHot ? closed(seen) : closedForLoop(seen), calmLooks: 0 }
   }
   const calmLooks = sample.waitMs < CALM_MS ? state.calmLooks + 1 : 0
-  const threshold = calmLooks >= LOOKS_TO_OPEN ? opened(seen) : seen.threshold
-  return { ...seen, threshold, hotLooks: 0, calmLooks }
+  return { ...seen, threshold: calmLooks >= LOOKS_TO_OPEN ? opened(seen) : seen.threshold, calmLooks }
 }
 
 /** The level below which the demand sums up to `wanted`; RANKS when all of it does not. */
@@ -131,13 +131,13 @@ function smoothed(state: ShedState, sample: ShedSample): ShedState {
 }
 
 /** Of those who are let in, only a part asks Middle: the rest is answered here. */
-function closed({ demand, threshold, capacity, reached, passing }: ShedState, hotLooks: number): number {
+function closed({ demand, threshold, capacity, reached, passing, standingLooks }: ShedState): number {
   const share = passing > 0 && reached > 0 ? Math.min(1, reached / passing) : 1
   const letIn = demandBelow(demand, threshold)
   const wanted = Math.min((CLOSE_TO * capacity) / share, letIn * (1 - CLOSE_BY))
   const level = Math.min(threshold, levelOf(demand, wanted))
   if (level >= BEST_EDGE) return level
-  if (hotLooks < LOOKS_TO_CLOSE_BEST) return Math.min(threshold, BEST_EDGE)
+  if (standingLooks < STANDING_LOOKS) return Math.min(threshold, BEST_EDGE)
   return Math.max(1, level, Math.min(threshold, BEST_EDGE) - 1)
 }
 
@@ -146,8 +146,12 @@ function closedForLoop({ demand, threshold }: ShedState): number {
   return Math.min(threshold, Math.max(BEST_EDGE, level))
 }
 
+function openedBest({ demand, threshold }: ShedState): number {
+  const level = levelOf(demand, demandBelow(demand, threshold) * (1 + OPEN_BY))
+  return Math.min(BEST_EDGE, Math.max(level, threshold + 1))
+}
+
 function opened({ demand, threshold }: ShedState): number {
   if (threshold >= RANKS) return RANKS
-  const level = Math.max(threshold, levelOf(demand, demandBelow(demand, threshold) * (1 + OPEN_BY)))
-  return threshold < BEST_EDGE ? Math.min(BEST_EDGE, Math.max(level, threshold + 1)) : level
+  return Math.max(threshold, levelOf(demand, demandBelow(demand, threshold) * (1 + OPEN_BY)))
 }

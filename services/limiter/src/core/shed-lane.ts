@@ -23,8 +23,11 @@ export class ShedLane {
   roundMs = 0
   rounds = 0
   wasFull = false
+  wasEmpty = true
   #state: ShedState = openState()
   #window: WindowState = FIRST_WINDOW
+  /** Asks that were given up here and may still keep the node busy; half as many each look. */
+  #ghosts = 0
   #saidFrom = 0
   #saidAt = Number.NEGATIVE_INFINITY
   readonly #shedAt = new Float64Array(TIERS).fill(Number.NEGATIVE_INFINITY)
@@ -39,7 +42,7 @@ export class ShedLane {
 
   /** Is there room under way? */
   get hasRoom(): boolean {
-    return this.inFlight < this.#window.size
+    return this.inFlight + this.#ghosts < this.#window.size
   }
 
   /** What stands at or above this level is shed now: the least of the controller's, Middle's, and what nobody may overtake. */
@@ -57,6 +60,14 @@ export class ShedLane {
     this.#shedAt[Math.floor(level / COHORTS)] = now
   }
 
+  /** An ask that was sent had no answer in its time: those that wait at the node are too many, whatever is counted here. */
+  noteLost(askMsMax: number): void {
+    this.roundMs += askMsMax
+    this.rounds++
+    this.wasFull = true
+    this.#ghosts++
+  }
+
   /** Middle's own threshold, a rank; 0 for none. */
   onShedFrom(rank: number, now: number): void {
     this.#saidFrom = rank
@@ -66,11 +77,13 @@ export class ShedLane {
   /** One look: moves the threshold and the window by what was seen since the one before. `oldestMs`: see Shedding. */
   look(elapsedMs: number, loopMs: number, oldestMs: number): void {
     const { demand, reached, served } = this
-    const sample = { elapsedMs, demand, reached, served, waitMs: Math.max(this.waitMs, oldestMs), loopMs }
-    this.#state = moveThreshold(this.#state, sample)
+    const waitMs = Math.max(this.waitMs, oldestMs)
+    const isStanding = !this.wasEmpty
+    this.#state = moveThreshold(this.#state, { elapsedMs, demand, reached, served, waitMs, isStanding, loopMs })
     const roundMs = this.rounds === 0 ? 0 : this.roundMs / this.rounds
     const servedPerMs = served / Math.max(1, elapsedMs)
     this.#window = moveWindow(this.#window, { isFull: this.wasFull, roundMs, servedPerMs })
+    this.#ghosts >>= 1
     demand.fill(0)
     this.reached = 0
     this.served = 0
@@ -78,5 +91,6 @@ export class ShedLane {
     this.roundMs = 0
     this.rounds = 0
     this.wasFull = !this.hasRoom
+    this.wasEmpty = this.queue.size === 0
   }
 }

@@ -44,6 +44,7 @@ export interface SheddingView {
 const NOWHERE = 0
 const WAITING = 1
 const SENT = 2
+const ANSWERED = 3
 
 /**
  * ```
@@ -179,6 +180,8 @@ export class Shedding {
     const slot = SlotTable.indexOf(askId)
     const lane = this.#lanes[this.#lane[slot] ?? NO_SLOT]
     if (lane === undefined || this.#state[slot] !== SENT || this.#handle[slot] !== askId) return
+    this.#state[slot] = ANSWERED
+    lane.inFlight--
     if (code === VERDICT.overloaded) this.#noteShed(lane, this.#level[slot] as number)
     else {
       lane.served++
@@ -226,6 +229,7 @@ export class Shedding {
       if (slot === NO_SLOT) break
       this.#sendNext(lane, slot)
     }
+    if (lane.queue.size === 0) lane.wasEmpty = true
     this.#isPumping = false
   }
 
@@ -280,11 +284,12 @@ export class Shedding {
   }
 
   #onLeave(slot: number): void {
-    // Its time ran out while it waited: that is as if it had been shed.
-    const isOverdue = this.#state[slot] === WAITING
+    const state = this.#state[slot]
     const lane = this.#leave(slot)
     if (lane === undefined) return
-    if (isOverdue) lane.noteShed(this.#level[slot] as number, this.#now)
+    // Its time ran out: while it waited, that is as if it had been shed; on the way, the way is too long.
+    if (state === WAITING) lane.noteShed(this.#level[slot] as number, this.#now)
+    else if (state === SENT) lane.noteLost(this.#parts.asks.askMsMax)
     this.#pump(lane)
   }
 
