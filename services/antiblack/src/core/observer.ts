@@ -44,7 +44,7 @@ export class Observer {
     for (let row = 0; row < batch.rows; row++) {
       const at = batch.at + (batch.afterMs[row] as number)
       const isInTime = now === 0 || (at < now + AHEAD_MS_MAX && at > now - BEHIND_MS_MAX)
-      if (isInTime && at > 0) this.#row(batch, row, at)
+      if (isInTime && at > 0) this.#row(batch, row)
       else this.outOfTime++
     }
     this.rows += batch.rows
@@ -60,7 +60,8 @@ export class Observer {
     addBad(device, uid.device[buyer] as number, hash, at)
   }
 
-  #row(batch: AccessColumns, row: number, at: number): void {
+  #row(batch: AccessColumns, row: number): void {
+    const at = batch.at + (batch.afterMs[row] as number)
     const { uid, ip, subnet, device } = this.#crowd
     const uidKey = batch.uid[row] as number
     const buyer = uidKey > 0 ? uid.open(uidKey, at) : NO_PLACE

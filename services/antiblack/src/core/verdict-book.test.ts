@@ -103,7 +103,7 @@ test('between two verdicts about one subject the grade got worse, or the first w
       let now = NOW
       for (const { tier, afterMs } of list) {
         now += afterMs
-        const verdict = book.decide(about(tier && grade(tier)), now, false)
+        const verdict = book.decide(about(tier === undefined ? undefined : grade(tier)), now, false)
         if (verdict !== undefined) said.push(verdict)
       }
       for (const [index, next] of said.slice(1).entries()) {
