@@ -109,7 +109,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const log = watchedLog(parts.log ?? NO_LOG, rules, clock)
   const held = new HeldRequests({ log, count })
   const limits = new AccessLimits({ shareAt: (now) => shareOf(mirror.shares(), settings.nodeId, now) })
-  limits.watch(metrics)
+  limits.watch(metrics, clock)
   const checks = {
     sessions: new Sessions(ring),
     tickets: new Tickets(ring),

@@ -90,5 +90,4 @@ test('a million lines are read in small pieces: the event loop goes on', async (
   expect(profile.size).toBe(1_000_000)
   // As many turns as pieces of the file, or as the timer had in that time: in one go it would be none.
   expect(turns).toBeGreaterThan(20)
-  expect(profile.bytes / profile.size).toBeLessThan(10)
 })

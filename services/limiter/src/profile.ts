@@ -30,7 +30,7 @@ export interface ProfileParts {
   readonly metrics: Metrics
 }
 
-/** Most uids of tier 1 and worse, 47 MB; a file with more is refused whole. */
+/** Most uids of tier 1 and worse, 48 MB; a file with more is refused whole. */
 export const PROFILE_UIDS_MAX = 5_000_000
 /** How often the file is looked at. */
 export const PROFILE_POLL_MS = 5_000

@@ -20,10 +20,10 @@ test('a limiter tells what it counted, by SKU and by answer, in a form that fits
   const figures = {
     edge: { held: 1, connections: 40 },
     asks,
-    shedding: { threshold: 80, waitMs: 7, shed: [0, 0, 0, 0, 2, 9] },
+    shedding: { threshold: 80, waitMs: 7, shed: Float64Array.of(0, 0, 0, 0, 2, 9) },
     answers,
     skus,
-    limits: { refused: { uid: 3, ip: 0, subnet: 0, sku: 0, global: 4 }, share: 0.25, keys: 9 },
+    limits: { refused: { uid: 3, ip: 0, subnet: 0, sku: 0, global: 4 }, shareAt: () => 0.25, keys: 9 },
     catalog,
   }
 

@@ -19,7 +19,7 @@ export interface LimiterFigures {
   readonly shedding: Pick<Shedding, 'threshold' | 'waitMs' | 'shed'>
   readonly answers: Pick<AnswerCounts, 'all'>
   readonly skus: SkuCounts
-  readonly limits: Pick<AccessLimits, 'refused' | 'share' | 'keys'>
+  readonly limits: Pick<AccessLimits, 'refused' | 'shareAt' | 'keys'>
   readonly catalog: Pick<Mirror, 'revision' | 'digest' | 'refused'>
 }
 
@@ -78,7 +78,7 @@ export function limiterStats(figures: LimiterFigures, nodeId: string, now: numbe
       ...{ asks: skus.asksTotal, shed: all.overloaded, asksLate: asks.late, asksExpired: asks.expired },
     },
   }
-  Object.assign(stats.figures, { budgetShare: limits.share, limitKeys: limits.keys })
+  Object.assign(stats.figures, { budgetShare: limits.shareAt(now), limitKeys: limits.keys })
   for (const [scope, count] of Object.entries(limits.refused)) stats.figures[`limited.${scope}`] = count
   for (const [tier, count] of shedding.shed.entries()) stats.figures[`shedOf.${tier}`] = count
   for (const [outcome, count] of Object.entries(all)) if (count > 0) stats.figures[`answers.${outcome}`] = count

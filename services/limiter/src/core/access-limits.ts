@@ -9,7 +9,7 @@
  */
 
 import type { AccessLimit, ActivityDoc } from '@bigtap/domain'
-import { createLimiter, type KeyedLimiter, KeyRoom, type LimitSettings, type Metrics } from '@bigtap/kernel'
+import { type Clock, createLimiter, type KeyedLimiter, KeyRoom, type LimitSettings, type Metrics } from '@bigtap/kernel'
 import { subnetOf } from './address.ts'
 
 /** Most keys that one limit remembers; the key unused for longest is forgotten. */
@@ -66,7 +66,8 @@ export class AccessLimits {
   }
 
   /** The share of the budgets in force. */
-  get share(): number {
+  shareAt(now: number): number {
+    if (now - this.#sharedAt >= SHARE_EVERY_MS || now < this.#sharedAt) this.#followShare(now)
     return this.#share
   }
 
@@ -76,7 +77,7 @@ export class AccessLimits {
   }
 
   /** Declares its figures. */
-  watch(metrics: Metrics): void {
+  watch(metrics: Metrics, clock: Clock): void {
     for (const scope of LIMIT_SCOPES) {
       const read = () => this.refused[scope]
       metrics.gauge('bigtap_limiter_limited_total', 'Accesses refused by a limit, by its scope', read, { scope })
@@ -85,13 +86,14 @@ export class AccessLimits {
     metrics.gauge('bigtap_limiter_limit_keys_forgotten_count', 'Keys that made room for others', () =>
       this.#sum(({ limiter }) => limiter.evicted),
     )
-    metrics.gauge('bigtap_limiter_budget_share_ratio', 'Part of the shared budgets that is ours', () => this.#share)
+    const share = () => this.shareAt(clock.now())
+    metrics.gauge('bigtap_limiter_budget_share_ratio', 'Part of the shared budgets that is ours', share)
   }
 
   /** Takes one access: 0 when it is allowed, else the ms after which it would be. A refused one takes nothing anywhere. */
   take(activity: ActivityDoc, access: Access, now: number): number {
     if (activity.accessLimits.length === 0) return 0
-    if (now - this.#sharedAt >= SHARE_EVERY_MS || now < this.#sharedAt) this.#followShare(now)
+    this.shareAt(now)
     const limits = this.#limitsOf(activity)
     for (let index = 0; index < limits.length; index++) {
       const { source, limiter } = limits[index] as Limit
