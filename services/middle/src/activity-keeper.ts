@@ -144,10 +144,7 @@ export class ActivityKeeper {
       this.slots.welcome(skuDoc.id)
       this.#mustLook ||= hasComeBack(table.state[sku], status)
     }
-    this.line.configure(
-      doc,
-      skus.map(({ sku, doc: { id: skuId } }) => ({ sku, skuId })),
-    )
+    this.line.configure(doc, skus)
     this.#stepReleases()
     if (this.#mustLook) void this.#lease(true)
   }

@@ -95,10 +95,13 @@ export class LineKeeper {
   }
 
   /** Takes the newest document; a SKU that has a line is told to the decider. */
-  configure(doc: ActivityDoc, rows: readonly { readonly sku: number; readonly skuId: number }[]): void {
+  configure(doc: ActivityDoc, rows: readonly { readonly sku: number; readonly doc: { readonly id: number } }[]): void {
     const { skus } = this.#parts.decider
     this.#doc = doc
-    for (const { sku, skuId } of rows) {
+    for (const {
+      sku,
+      doc: { id: skuId },
+    } of rows) {
       const isQueue = doc.admission !== 'direct'
       if (isQueue) skus.line[sku] = 1
       skus.hasWaitingList[sku] = !isQueue && doc.waiting.hasWaitingList ? 1 : 0
