@@ -53,6 +53,7 @@ export class AskDesk {
   #rereads = 0
   #overload = NOT_OVERLOADED
   #tickedAt = 0
+  #asksSinceTick = 0
 
   constructor(settings: AskDeskSettings, parts: AskDeskParts) {
     this.#settings = settings
@@ -85,6 +86,7 @@ export class AskDesk {
     decodeAskBatch(body, asks)
     decider.now = clock.now()
     const budgetMs = Math.min(asks.budgetMs === 0 ? BUDGET_MS.initial : asks.budgetMs, BUDGET_MS.max)
+    this.#asksSinceTick += asks.rows
     for (let row = 0; row < asks.rows; row++) this.#handle(link, asks, row, decider.now + budgetMs)
     this.#feedHungry()
   }
@@ -139,7 +141,8 @@ export class AskDesk {
     this.#tickedAt = now
     const waitingShare = this.waiting / this.#waiting.capacity
     const pendingShare = decider.pending / decider.pendingMax
-    this.#overload = moveShedFrom(this.#overload, { loopMs, waitingShare, pendingShare })
+    this.#overload = moveShedFrom(this.#overload, { loopMs, asks: this.#asksSinceTick, waitingShare, pendingShare })
+    this.#asksSinceTick = 0
     this.#sender.shedFrom = saidOf(this.#overload)
   }
 

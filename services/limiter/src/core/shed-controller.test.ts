@@ -70,6 +70,11 @@ test('an event loop that is late sheds the worse tiers only', () => {
   expect(looks(100, openState(), { loopMs: 80 }).threshold).toBe(COHORTS)
 })
 
+test('a process that stands still for another reason sheds nobody', () => {
+  const few = { demand: demandOf([2, 0, 0, 1]), reached: 3, served: 3, loopMs: 200 }
+  expect(looks(100, openState(), few).threshold).toBe(RANKS)
+})
+
 test('requests that are answered before they reach Middle do not close it further', () => {
   // Half of those who are let in are refused by a limit: Middle can answer 200 of 400.
   const demand = demandOf([160, 0, 0, 0, 240])

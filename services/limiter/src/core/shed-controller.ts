@@ -16,6 +16,8 @@ const HOT_MS = WAIT_MS_TARGET / 2
 const CALM_MS = WAIT_MS_TARGET / 4
 /** An event loop that stands still for longer has too much to do. */
 export const LOOP_MS_TARGET = 40
+/** Requests per ms below which it is not the asks that keep the loop busy. */
+const LOOP_DEMAND_MIN = 0.5
 /** So many looks must agree before it opens, or before it closes on the best tier. */
 const LOOKS_TO_OPEN = 2
 const STANDING_LOOKS = 3
@@ -89,7 +91,8 @@ export function moveThreshold(state: ShedState, sample: ShedSample): ShedState {
   const seen = { ...smoothed(state, sample), standingLooks }
   if (seen.threshold < BEST_EDGE && !sample.isStanding) return { ...seen, threshold: openedBest(seen), calmLooks: 0 }
   const isWaitHot = sample.waitMs > HOT_MS
-  if (isWaitHot || sample.loopMs > LOOP_MS_TARGET) {
+  const isLoopHot = sample.loopMs > LOOP_MS_TARGET && demandBelow(seen.demand, RANKS) > LOOP_DEMAND_MIN
+  if (isWaitHot || isLoopHot) {
     return { ...seen, threshold: isWaitHot ? closed(seen) : closedForLoop(seen), calmLooks: 0 }
   }
   const calmLooks = sample.waitMs < CALM_MS ? state.calmLooks + 1 : 0

@@ -2,16 +2,17 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { moveShedFrom, NOT_OVERLOADED, type OverloadSample, type OverloadState, RANKS, saidOf } from './overload.ts'
 
-const CALM: OverloadSample = { loopMs: 0, waitingShare: 0, pendingShare: 0 }
+const CALM: OverloadSample = { loopMs: 0, asks: 500, waitingShare: 0, pendingShare: 0 }
 const looks = (count: number, from: OverloadState, more: Partial<OverloadSample>) => {
   let state = from
   for (let n = 0; n < count; n++) state = moveShedFrom(state, { ...CALM, ...more })
   return state
 }
 
-test('a node that is not overloaded says nothing, nor does one that stood still once', () => {
+test('a node that is not overloaded says nothing, nor does one that stood still once, or for another reason than asks', () => {
   expect(saidOf(looks(10, NOT_OVERLOADED, {}))).toBe(0)
   expect(saidOf(looks(1, NOT_OVERLOADED, { loopMs: 400 }))).toBe(0)
+  expect(saidOf(looks(50, NOT_OVERLOADED, { loopMs: 400, asks: 20 }))).toBe(0)
 })
 
 test('a node that is too slow keeps back the worse tiers one after the other within half a second, the best never', () => {
@@ -35,7 +36,7 @@ test('it opens slowly, after a quarter of a second of calm, and opens wholly', (
 
 test('whatever is seen, what is said is a rank or nothing', () => {
   const share = fc.double({ min: 0, max: 1, noNaN: true })
-  const sample = fc.record({ loopMs: fc.nat(200), waitingShare: share, pendingShare: share })
+  const sample = fc.record({ loopMs: fc.nat(200), asks: fc.nat(200), waitingShare: share, pendingShare: share })
   fc.assert(
     fc.property(fc.array(sample), (samples) => {
       const state = samples.reduce(moveShedFrom, NOT_OVERLOADED)

@@ -8,6 +8,8 @@ const COHORTS = 16
 export interface OverloadSample {
   /** How late the tick was, ms. */
   readonly loopMs: number
+  /** Asks that came since the look before. */
+  readonly asks: number
   /** Asks that wait for a write or a re-read, as a part of the places that there are. */
   readonly waitingShare: number
   /** Grants that wait to be written, likewise. */
@@ -26,6 +28,8 @@ export const NOT_OVERLOADED: OverloadState = { from: RANKS, hotLooks: 0, calmLoo
 
 const LOOP_MS_MAX = 50
 const LOOP_MS_CALM = 20
+/** 500 a second: fewer asks are not why the loop stands still. */
+const ASKS_MIN = 25
 const SHARE_MAX = 0.5
 const SHARE_CALM = 0.25
 /** From here on the best are kept back too: what has no place is answered `overloaded` anyway. */
@@ -41,7 +45,8 @@ const OPEN_BY = 2
  */
 export function moveShedFrom(state: OverloadState, sample: OverloadSample): OverloadState {
   const share = Math.max(sample.waitingShare, sample.pendingShare)
-  if (sample.loopMs > LOOP_MS_MAX || share > SHARE_MAX) {
+  const isLoopHot = sample.loopMs > LOOP_MS_MAX && sample.asks >= ASKS_MIN
+  if (isLoopHot || share > SHARE_MAX) {
     const hotLooks = state.hotLooks + 1
     return { from: hotLooks < LOOKS_TO_CLOSE ? state.from : closed(state.from, share), hotLooks, calmLooks: 0 }
   }
