@@ -110,6 +110,13 @@ export class LineKeeper {
     }
   }
 
+  /** Buyers that wait for their place to be written. */
+  get joining(): number {
+    let count = 0
+    for (const { joins } of this.#lines.values()) count += joins.length
+    return count
+  }
+
   /** Serving begins, anew or for the first time: whoever has not been heard so far could not ask. */
   onServing(): void {
     for (const line of this.#lines.values()) line.thereAt = this.#parts.clock.now()

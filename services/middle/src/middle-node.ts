@@ -82,6 +82,8 @@ export class MiddleNode {
     const { metrics } = parts
     const total = () => this.grantedTotal
     metrics.gauge('bigtap_middle_granted_total', 'Grants written, with those found in the logs at the start', total)
+    const joining = () => [...this.#keepers.values()].reduce((sum, { line }) => sum + line.joining, 0)
+    metrics.gauge('bigtap_middle_joins_count', 'Buyers that wait for their place in a line to be written', joining)
     metrics.gauge('bigtap_middle_records_count', 'Purchase records', () => this.decider.buyers.used)
     metrics.gauge('bigtap_middle_pending_count', 'Grants that wait to be written', () => this.decider.pending)
     metrics.gauge('bigtap_middle_slots_count', 'Slots that the slot table gives to this node', () => this.slotCount)
