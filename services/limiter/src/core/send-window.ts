@@ -1,7 +1,8 @@
 /** How many asks are under way at a Middle node at a time, so that waiting happens here, where the better go first. Pure. */
 
-/** Most and fewest under way at a node. */
+/** Most under way at a node. */
 export const WINDOW_MAX = 4_096
+/** Fewest: a node that answers 1,000 a second has them for 12 ms. */
 export const WINDOW_MIN = 12
 /** At the start. */
 export const WINDOW_INITIAL = 256
