@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DEFAULT_ABUSE_RULES, DOCUMENT_BYTES_MAX, parseAbuseModel } from '@bigtap/domain'
@@ -24,6 +24,12 @@ describe('the model and the rules that ship', () => {
 
     expect(parseAbuseModel(JSON.parse(json))).toEqual({ ok: true, value: DEFAULT_ABUSE_MODEL })
     expect(json.length).toBeLessThan(DOCUMENT_BYTES_MAX / 3)
+  })
+
+  test('stand in the runbook, each rule by its name', () => {
+    const runbook = readFileSync(join(import.meta.dirname, '../../../../docs/RUNBOOK.md'), 'utf8')
+
+    expect(DEFAULT_ABUSE_RULES.rules.filter(({ name }) => !runbook.includes(`\`${name}\``))).toEqual([])
   })
 
   test('catch 95 % of scripts and farms and block no more than 0.1 % of the others, on sales they have not seen', () => {
