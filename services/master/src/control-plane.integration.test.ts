@@ -83,9 +83,10 @@ function reign() {
   return found
 }
 
-/** Limiters that have a share of the budgets, by what is published. */
+/** Limiters that have a share of the budgets, by what every front knows. */
 function sharers(): string[] {
-  return reign().shares.published?.shares.map(({ nodeId }) => nodeId) ?? []
+  const known = fronts.map(({ mirror }) => mirror.shares()?.shares.map(({ nodeId }) => nodeId) ?? [])
+  return known[0]?.filter((nodeId) => known.every((ids) => ids.includes(nodeId))) ?? []
 }
 
 function sharedAt(): number | undefined {
@@ -208,6 +209,7 @@ test('what a canary refuses is not published, its other canary gets the old docu
   const forced = await call('PATCH', `activities/${a}/skus/${s}?force=true`, { policy: { pacePerSecond: 9 } })
   expect(forced.status).toBe(200)
   await stop()
+  await waitFor('its share goes back', () => !sharers().includes('limiter-0'))
 })
 
 test('what no sale can mean is refused before it is tried', async () => {

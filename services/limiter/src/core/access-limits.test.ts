@@ -51,6 +51,23 @@ describe.each(ALGORITHMS)('%s', (algorithm) => {
   })
 })
 
+test("one buyer's window is not everybody's (seed 000 had one window for all)", () => {
+  const limits = new AccessLimits()
+  const doc = activity([limit('uid', { maxCount: 1 })])
+
+  expect(passed(50, (n) => limits.take(doc, access(n + 1), START))).toBe(50)
+})
+
+test('a limit that was exceeded ends by itself, though nothing expires it (a key without expiry blocked for ever)', () => {
+  for (const algorithm of ALGORITHMS) {
+    const limits = new AccessLimits()
+    const doc = activity([limit('uid', { algorithm, maxCount: 1 })])
+    expect(passed(1_000, () => limits.take(doc, access(1), START))).toBe(1)
+
+    expect(limits.take(doc, access(1), START + 60_000)).toBe(0)
+  }
+})
+
 test('addresses of one IPv6 /64 are one subnet, however they are written', () => {
   const limits = new AccessLimits()
   const doc = activity([limit('subnet')])
