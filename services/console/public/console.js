@@ -1,5 +1,21 @@
 /** The operator's page: signs in, follows the stream, shows it. What master says is written as text, never as markup. */
 
+import { readGuards } from './guards.js'
+import {
+  badge,
+  byId,
+  call,
+  cell,
+  element,
+  keyed,
+  makeItem,
+  problemText,
+  session,
+  setText,
+  spanOf,
+  text,
+} from './page.js'
+
 const STALE_MS = 3_000
 const RETRY_MS = 2_000
 const ALERTS_EVERY_MS = 2_000
@@ -22,11 +38,10 @@ const TONES = {
 const SEVERITIES = { critical: 'bad', warning: 'warn', info: 'quiet' }
 const STATE_NAMES = { soldOut: 'sold out' }
 
-const byId = (id) => document.getElementById(id)
-const session = { csrf: '', role: 'viewer' }
 let stream
 let lastAt = 0
 let clockOffsetMs = 0
+let sales = []
 
 byId('sign-in').addEventListener('submit', (event) => {
   event.preventDefault()
@@ -35,6 +50,7 @@ byId('sign-in').addEventListener('submit', (event) => {
 byId('sign-out').addEventListener('click', () => void signOut())
 setInterval(checkAge, 500)
 setInterval(() => void readAlerts(), ALERTS_EVERY_MS)
+setInterval(() => void readOthers(), ALERTS_EVERY_MS)
 void resume()
 
 /** Goes on with the session that the cookie holds, if it does. */
@@ -109,8 +125,15 @@ function show(frame) {
   byId('violations').hidden = frame.violations.length === 0
   byId('no-sales').hidden = frame.activities.length > 0
   const newestFirst = [...frame.activities].reverse()
+  sales = newestFirst
   keyed(byId('sales'), newestFirst, ({ id }) => id, makeSale, setSale)
   keyed(byId('nodes'), frame.nodes, ({ id }) => id, makeNode, setNode)
+}
+
+/** Limits, shedding and verdicts, which the stream does not tell. */
+async function readOthers() {
+  if (stream === undefined || byId('live').hidden) return
+  await readGuards(sales)
 }
 
 /** What fires, and what waits for a yes. */
@@ -311,85 +334,6 @@ function timesOf({ state, opensAt, closesAt }) {
   return `opened ${new Date(opensAt).toLocaleString()}`
 }
 
-function spanOf(ms) {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  const [days, hours] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24]
-  if (days > 0) return `${days} d ${hours} h`
-  const parts = [hours, Math.floor(seconds / 60) % 60, seconds % 60]
-  return parts.map((part) => String(part).padStart(2, '0')).join(':')
-}
-
 function stateName(state) {
   return STATE_NAMES[state] ?? state
-}
-
-/** Children of a list by key: those that stay keep their element, and with it the focus. */
-function keyed(parent, items, keyOf, make, set) {
-  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]))
-  let last
-  for (const item of items) {
-    const key = String(keyOf(item))
-    const child = known.get(key) ?? make(item)
-    known.delete(key)
-    child.dataset.key = key
-    const place = last === undefined ? parent.firstElementChild : last.nextElementSibling
-    if (place !== child) parent.insertBefore(child, place)
-    set(child, item)
-    last = child
-  }
-  for (const child of known.values()) child.remove()
-}
-
-function element(tag, className = '', attributes = {}) {
-  const node = document.createElement(tag)
-  if (className !== '') node.className = className
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
-  return node
-}
-
-function cell(tag, className, content = '', attributes = {}) {
-  const node = element(tag, className, attributes)
-  node.textContent = content
-  return node
-}
-
-function makeItem() {
-  return element('li')
-}
-
-function setText(node, value) {
-  if (node.textContent !== value) node.textContent = value
-}
-
-function text(parent, selector, value) {
-  setText(parent.querySelector(selector), value)
-}
-
-function badge(node, value, tone) {
-  setText(node, value)
-  node.dataset.tone = tone
-}
-
-function problemText({ status, body }) {
-  if (status === 0) return 'master does not answer'
-  if (status === 429) return `too many tries, wait ${Math.ceil((body.retryAfterMs ?? 60_000) / 1000)} s`
-  return body.detail ?? body.errors?.join('; ') ?? body.title ?? `answer ${status}`
-}
-
-/** One call; what fails comes back as status 0. */
-async function call(method, path, body) {
-  try {
-    const answer = await fetch(`/admin/v1/${path}`, {
-      method,
-      headers: {
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(session.csrf === '' ? {} : { 'x-csrf-token': session.csrf }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    const content = await answer.text()
-    return { ok: answer.ok, status: answer.status, body: content === '' ? {} : JSON.parse(content) }
-  } catch {
-    return { ok: false, status: 0, body: {} }
-  }
 }
