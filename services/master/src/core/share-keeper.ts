@@ -27,8 +27,11 @@ export interface ShareStep {
   readonly publish: SharesDoc | undefined
 }
 
-/** Part of the budgets that is split evenly: who had no traffic until now is not refused everything when it comes. */
-export const EVEN_PART = 0.2
+/**
+ * Part of the budgets that is split evenly: who had no traffic until now is not refused everything when it comes. Larger,
+ * more of a budget would lie idle at limiters that nobody asks: this much at most.
+ */
+export const EVEN_PART = 0.05
 /** Traffic of the last seconds counts: after three of them two thirds of a change are seen. */
 export const SMOOTHING_MS = 3_000
 /** Shares that follow traffic are published at most this often; a limiter that came or went is at once. */
@@ -49,7 +52,7 @@ export function startShares(doc?: SharesDoc, now = 0): ShareState {
 /**
  * ```
  *   weight_i += (askRate_i - weight_i) x (1 - e^(-elapsed / 3 s))       a new limiter begins with the mean of the others
- *   share_i   = 0.2 / n + 0.8 x weight_i / sum of weights               of n limiters that live; even while nobody asks
+ *   share_i   = 0.05 / n + 0.95 x weight_i / sum of weights               of n limiters that live; even while nobody asks
  * ```
  */
 export function stepShares(before: ShareState, now: number, { limiters, isNeeded }: ShareFacts): ShareStep {
