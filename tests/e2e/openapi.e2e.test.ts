@@ -4,6 +4,7 @@ import { waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ApiDocument } from '../openapi.ts'
 import { newUid, openShop, type Shop } from './shop.ts'
+import { solve } from './solver.ts'
 
 const api = new ApiDocument()
 const isBuyers = ({ path }: { path: string }) => !path.startsWith('/admin/v1/')
@@ -61,6 +62,25 @@ test('a buyer signs in, reserves, buys, pays and cancels, and is answered as it 
   expect((await shop.cart(session, granted.body.token)).status).toBe(200)
   expect((await shop.call('POST', `/v1/orders/${second.body.orderId}/cancel`, { session })).status).toBe(200)
   expect((await shop.call('GET', '/v1/orders', { session })).status).toBe(200)
+  expect(faults).toEqual([])
+})
+
+test('challenges are asked, waited for and solved as it is described', async () => {
+  const terms = { mode: 'all', tries: 100 }
+  const sale = await shop.sell({ stock: 3, opensInMs: 60_000, activity: { challenge: terms } })
+  const session = await shop.signIn()
+  const path = `/v1/activities/${sale.activityId}/skus/${sale.skuId}/path`
+  const answer = (header: string) => shop.call('GET', path, { session, headers: { 'x-challenge': header } })
+  const asked = await waitFor('the challenge', async () => {
+    const tried = await shop.path(sale, session)
+    return tried.status === 428 && tried
+  })
+  const { voucher } = (await answer('wait')).body
+  expect((await answer(voucher)).status).toBe(428)
+  const solved = await answer(solve(asked.body.challenge))
+
+  expect(solved.status).toBe(425)
+  expect(solved.body.pass).toBeDefined()
   expect(faults).toEqual([])
 })
 
