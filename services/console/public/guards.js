@@ -153,16 +153,18 @@ function explanationOf({ verdict, history, live, asked }) {
 /** Each part of what a process of antiblack says, as it names it. */
 function liveRows(nodeId, explanation) {
   if (explanation === null || typeof explanation !== 'object') return [[nodeId, 'knows nothing of it']]
-  return Object.entries(explanation).map(([name, value]) => [`${nodeId} ${name}`, plain(value)])
+  return Object.entries(explanation).map(([name, value]) => [
+    `${nodeId}: ${name}`,
+    name === 'verdict' && value ? sentenceOf(value) : plain(value),
+  ])
 }
 
 function plain(value) {
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(plain).join('; ')
   if (typeof value === 'number') return value.toLocaleString('en', { maximumFractionDigits: 3 })
   if (value === null || typeof value !== 'object') return String(value)
-  return Object.entries(value)
-    .map(([name, one]) => `${name} ${plain(one)}`)
-    .join(', ')
+  const parts = Object.entries(value).map(([name, one]) => `${name} ${plain(one)}`)
+  return parts.length === 0 ? 'none' : parts.join(', ')
 }
 
 function sentenceOf({ tier, reason, score, by, isShadow, at, expiresAt }) {
