@@ -1,5 +1,6 @@
 /** What must hold when the sale is over, all faults have ended and all has settled. */
 
+import { decodeGrantEvent } from '@bigtap/protocol'
 import type { Platform } from './platform/platform.ts'
 
 /** Checks the end of a run. */
@@ -10,6 +11,7 @@ export function checkEnd(platform: Platform): void {
   checkRecord(platform)
   checkBuyers(platform)
   checkPlaces(platform)
+  checkReleaseLog(platform)
 }
 
 /** Does every front hold the newest revision? The last thing that was published may be a moment old. */
@@ -53,6 +55,13 @@ function checkBuyers({ site: { world, record, oracle } }: Platform): void {
     if (row === undefined && !oracle.isForgotten(orderId)) world.violate(`order ${orderId} of buyer ${uid} is lost`)
     if (isPaid && row?.state !== 'paid') world.violate(`order ${orderId} was paid and is ${row?.state ?? 'lost'}`)
   }
+}
+
+/** Every grant is in the release log, whatever was away and whoever died meanwhile. */
+function checkReleaseLog({ site: { world, eventLog, oracle } }: Platform): void {
+  const released = new Set(eventLog.grants.map(({ value }) => decodeGrantEvent(value).tokenId))
+  for (const tokenId of oracle.written())
+    if (!released.has(tokenId)) world.violate(`token ${tokenId} was granted and is not in the release log`)
 }
 
 /** No place is left behind: all units are sold, so no token may be out and no node may keep what the pool needs. */

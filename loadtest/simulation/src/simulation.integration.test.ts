@@ -61,7 +61,7 @@ describe('what a seed has found', () => {
 const FROM: Readonly<Record<keyof typeof NO_MISTAKES, number>> = {
   fencing: 1,
   idempotency: 1,
-  slotOwner: 24,
+  slotOwner: 250,
   turns: 8,
   logBeforeReply: 1,
 }

@@ -18,7 +18,7 @@ export interface KeepersSettings {
 export interface KeepersParts {
   readonly store: Store
   readonly ledger: Ledger
-  readonly eventLog: EventLog
+  readonly eventLog: Pick<EventLog, 'producer'>
   readonly logger: Logger
   activities(): Iterable<{ id: number; state: string }>
   currencyOf(activityId: number, skuId: number): string

@@ -2,9 +2,8 @@
 
 import { CallGatherer } from '@bigtap/counter/call-gatherer'
 import { RecentOrders } from '@bigtap/counter/core/recent-orders'
-import { Keeper } from '@bigtap/counter/keeper'
+import { createKeepers } from '@bigtap/counter/keepers'
 import { createLedgerServer } from '@bigtap/counter/ledger-server'
-import { createRelay } from '@bigtap/counter/outbox-relay'
 import { Rebuilder } from '@bigtap/counter/rebuilder'
 import { isLayerShut } from '@bigtap/domain'
 import { createWorker } from '@bigtap/runtime'
@@ -13,9 +12,7 @@ import { type Front, makeFront } from './front.ts'
 import { addressOf, contextOf, REDIS_MS, type Site } from './site.ts'
 
 const SETTINGS = { waitingMax: 512, recentMax: 4_096, sweepMs: 150, relayMs: 100, verifyMs: 150 }
-const LEASE_MS = 1_000
 const REBUILD_LEASE_MS = 10_000
-const SWEEP_MAX = 500
 
 /** Starts a counter. */
 export function startCounter(site: Site, id: string): Front {
@@ -28,9 +25,8 @@ export function startCounter(site: Site, id: string): Front {
   const front = makeFront(process, store, context)
   const { mirror } = front
   const recent = new RecentOrders(SETTINGS.recentMax)
-  const leaseOf = (name: string, ttlMs: number) => new NameLease(store, { name, owner: id, ttlMs })
   const activities = () => mirror.activities().values()
-  const lease = leaseOf('rebuild', REBUILD_LEASE_MS)
+  const lease = new NameLease(store, { name: 'rebuild', owner: id, ttlMs: REBUILD_LEASE_MS })
   const rebuilder = new Rebuilder({ ...context, store, ledger, db: record.connect(process), recent, lease, activities })
   const gatherer = new CallGatherer(SETTINGS, {
     ledger,
@@ -38,27 +34,21 @@ export function startCounter(site: Site, id: string): Front {
     onReply: (activityId, { order }) => order && recent.add(activityId, order),
     onFault: () => undefined,
   })
-  const relay = createRelay({
-    ledger,
-    topic: eventLog.producer(process),
-    currencyOf: () => 'EUR',
-    onOrder: (activityId, order) => recent.add(activityId, order),
-  })
-  const keeper = (name: string, everyMs: number, work: (activityId: number) => Promise<boolean>) =>
-    new Keeper({ name, everyMs }, { lease: leaseOf(name, LEASE_MS), logger, activities, work })
-  const sweep = keeper(
-    'sweep',
-    SETTINGS.sweepMs,
-    async (activityId) => (await ledger.sweep(activityId, SWEEP_MAX)).isMore,
+  const { loops } = createKeepers(
+    { ...SETTINGS, nodeId: id },
+    {
+      ...{ store, ledger, logger, activities, eventLog: { producer: () => eventLog.producer(process) } },
+      currencyOf: () => 'EUR',
+      onOrder: (activityId, order) => recent.add(activityId, order),
+    },
   )
-  const carry = keeper('relay', SETTINGS.relayMs, relay)
   const verify = { name: 'verifier', everyMs: SETTINGS.verifyMs, work: () => rebuilder.round() }
   const verifier = createWorker(verify, logger)
   const onFrame = createLedgerServer({ gatherer, clock, onSeconds: () => undefined })
   hub.listen(addressOf(id), process, { onFrame: (link, kind, _correlation, body) => onFrame(link, kind, body) })
   world.runIn(process, () => {
     front.start()
-    for (const part of [verifier, sweep, carry]) part.start()
+    for (const part of [verifier, ...loops]) part.start()
   })
   return { process, mirror }
 }

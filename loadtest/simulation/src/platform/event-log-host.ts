@@ -1,4 +1,4 @@
-/** The event log as the relay and the order service see it: in order, kept, handled at least once. */
+/** The event log as the relays and the order service see it: in order, kept, handled at least once. */
 
 import { type BatchHandler, LogError, type LogRecord, type Producer } from '@bigtap/eventlog'
 import type { SimProcess } from '../world/process.ts'
@@ -9,9 +9,10 @@ const SEND_MS = 500
 const POLL_MS = 40
 const RETRY_MS = 200
 
-/** One topic of one partition, and the position of its one group. */
+/** Topic `orders` of one partition, and the position of its one group; and the release log, which nobody reads before the end. */
 export class EventLogHost {
   readonly records: LogRecord[] = []
+  readonly grants: LogRecord[] = []
   readonly server: RemoteServer
   /** How many were handled. */
   position = 0
@@ -25,8 +26,10 @@ export class EventLogHost {
   producer(process: SimProcess): Producer {
     const fault = () => new LogError({ code: 'LOG_TIMEOUT', message: 'the log did not answer' })
     return {
-      send: (_topic, records) =>
-        this.server.call(process, () => void this.records.push(...records), { msMax: SEND_MS, fault }),
+      send: (topic, records) => {
+        const into = topic === 'grants' ? this.grants : this.records
+        return this.server.call(process, () => void into.push(...records), { msMax: SEND_MS, fault })
+      },
     }
   }
 

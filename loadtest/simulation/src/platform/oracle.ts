@@ -162,6 +162,11 @@ export class Oracle {
     return this.#forgottenOrders.has(orderId) && this.#order(orderId) === undefined && (!isRemembered || isTooLate)
   }
 
+  /** Tokens that Redis has written and not forgotten. */
+  *written(): Generator<string> {
+    for (const [tokenId, { isForgotten }] of this.#written) if (!isForgotten) yield tokenId
+  }
+
   /** Compares every count with what it counts. */
   audit(): void {
     const keys = this.#keys

@@ -14,6 +14,8 @@ export class Keyspace {
   readonly sortedSets = new Map<string, Map<string, number>>()
   readonly lists = new Map<string, string[]>()
   readonly streams = new Map<string, StreamEntry[]>()
+  /** The newest id that a stream ever gave: none comes twice, even when it has become empty. */
+  readonly lastIds = new Map<string, string>()
   /** When a string ends, ms. */
   readonly ends = new Map<string, number>()
 
@@ -95,19 +97,39 @@ export class Keyspace {
   xadd(key: string, now: number, fields: readonly string[]): void {
     const stream = this.streams.get(key) ?? []
     this.streams.set(key, stream)
-    const [ms = 0, seq = 0] = (stream.at(-1)?.id ?? '0-0').split('-').map(Number)
+    const [ms = 0, seq = 0] = (this.lastIds.get(key) ?? '0-0').split('-').map(Number)
     const at = Math.max(Math.floor(now), ms)
-    stream.push({ id: `${at}-${at === ms ? seq + 1 : 0}`, fields })
+    const id = `${at}-${at === ms ? seq + 1 : 0}`
+    this.lastIds.set(key, id)
+    stream.push({ id, fields })
+  }
+
+  /** Drops what is older than an id; returns how many. */
+  xtrim(key: string, minId: string): number {
+    const stream = this.streams.get(key) ?? []
+    const kept = stream.filter(({ id }) => compareIds(id, minId) >= 0)
+    if (kept.length < stream.length) this.streams.set(key, kept)
+    return stream.length - kept.length
   }
 
   del(key: string): boolean {
     this.ends.delete(key)
+    this.lastIds.delete(key)
     const kinds = [this.strings, this.hashes, this.sets, this.sortedSets, this.lists, this.streams]
     return kinds.map((kind) => kind.delete(key)).includes(true)
   }
 
   clear(): void {
-    const kinds = [this.strings, this.hashes, this.sets, this.sortedSets, this.lists, this.streams, this.ends]
+    const kinds = [
+      this.strings,
+      this.hashes,
+      this.sets,
+      this.sortedSets,
+      this.lists,
+      this.streams,
+      this.ends,
+      this.lastIds,
+    ]
     for (const kind of kinds) kind.clear()
   }
 
@@ -121,6 +143,7 @@ export class Keyspace {
     for (const [key, value] of this.sortedSets) copy.sortedSets.set(key, new Map(value))
     for (const [key, value] of this.lists) copy.lists.set(key, [...value])
     for (const [key, value] of this.streams) copy.streams.set(key, [...value])
+    for (const [key, value] of this.lastIds) copy.lastIds.set(key, value)
     return copy
   }
 }

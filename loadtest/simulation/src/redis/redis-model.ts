@@ -166,8 +166,8 @@ export class RedisModel {
         return keys.zrange(key, { min: Number(first.replace('(', '')), isAbove: first.startsWith('(') })
       case 'xlen':
         return keys.streams.get(key)?.length ?? 0
-      case 'xtrim':
-        return 0
+      case 'xtrim': // with '~' a server may as well trim nothing
+        return second === '=' ? keys.xtrim(key, rest[2] ?? '0-0') : 0
       case 'xrange':
         return this.#xrange(key, first, Number(rest[3] ?? Infinity), second)
       default:
@@ -177,8 +177,9 @@ export class RedisModel {
 
   #xrange(key: string, start: string, count: number, end: string): unknown {
     if (end !== '+') throw new ScriptRefusal(`ERR the model has no xrange to ${end}`)
-    const after = start.slice(1)
     const entries = this.keys.streams.get(key) ?? []
+    if (start === '-') return entries.slice(0, count).map(({ id, fields }) => [id, fields])
+    const after = start.slice(1)
     let first = entries.length
     while (first > 0 && compareIds(entries[first - 1]?.id ?? '', after) > 0) first--
     return entries.slice(first, first + count).map(({ id, fields }) => [id, fields])
