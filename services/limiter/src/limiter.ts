@@ -11,7 +11,7 @@ import { AnswerCounts } from './answer-counts.ts'
 import { App, type AppSettings } from './app.ts'
 import { AskAgain } from './ask-again.ts'
 import { ChallengeDesk, type OnceStore } from './challenge-desk.ts'
-import { AccessLimits } from './core/access-limits.ts'
+import { ACCESS_LIMIT_LIMITS, AccessLimits } from './core/access-limits.ts'
 import { AskTable } from './core/ask-table.ts'
 import type { CohortKey } from './core/cohort.ts'
 import { Gate, notStartedReply } from './core/gate.ts'
@@ -280,6 +280,7 @@ function assemble({ edge, links, again, seats, asks, settings, sweep, mirror, fi
       askMsMax: settings.askMsMax,
       bodyBytesMax: BODY_BYTES_MAX,
       bodyMsMax: BODY_MS_MAX,
+      ...ACCESS_LIMIT_LIMITS,
     },
     start: async () => {
       timer = setInterval(sweep, SWEEP_EVERY_MS)

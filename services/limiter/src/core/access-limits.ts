@@ -18,6 +18,12 @@ export const LIMIT_KEYS_MAX = 200_000
 export const LIMIT_KEYS_TOTAL_MAX = 1_000_000
 /** Activities whose limits have state at a time; the one unused for longest is forgotten. */
 export const LIMITED_ACTIVITIES_MAX = 64
+/** Shown at /debug/config. */
+export const ACCESS_LIMIT_LIMITS = {
+  limitKeysMax: LIMIT_KEYS_MAX,
+  limitKeysTotalMax: LIMIT_KEYS_TOTAL_MAX,
+  limitedActivitiesMax: LIMITED_ACTIVITIES_MAX,
+} as const
 /** How often it is looked whether the share of this process has changed, ms. */
 const SHARE_EVERY_MS = 100
 
