@@ -8,7 +8,7 @@
  */
 
 import type { AuditEntry } from '@bigtap/db'
-import { ABUSE_MODEL_KEY, ABUSE_RULES_KEY, Fields } from '@bigtap/domain'
+import { ABUSE_MODEL_KEY, ABUSE_RULES_KEY, DEFAULT_ABUSE_RULES, Fields } from '@bigtap/domain'
 import type { DocumentChange } from '@bigtap/store'
 import type { CatalogPublisher } from './catalog-publisher.ts'
 import { checkDocument } from './core/document-check.ts'
@@ -66,6 +66,12 @@ export class AbuseDocuments {
   /** The newest version; version 0 while there was none: the built-in one is in force. */
   newest(name: AbuseDocumentName): AbuseVersion {
     return this.#newest.get(name) ?? { version: 0, at: 0, actor: '', doc: null }
+  }
+
+  /** The newest version, and the built-in rules where they are in force, to begin with. antiblack has a model of its own. */
+  shown(name: AbuseDocumentName) {
+    const version = this.newest(name)
+    return name === 'rules' && version.doc === null ? { ...version, builtIn: DEFAULT_ABUSE_RULES } : version
   }
 
   /** What was in force when, by whom; the documents themselves are large and left out. */

@@ -160,6 +160,8 @@ test('antiblack itself says what it counts of a subject now', async () => {
 test('rules are checked whole, published as a new version, and rolled back', async () => {
   const bad = await operator.call('PUT', 'abuse/rules', { isShadow: 'perhaps', rules: [{ name: 'UP' }] })
   expect(bad.status).toBe(400)
+  const { builtIn } = (await operator.call('GET', 'abuse/rules')).body
+  expect(builtIn).toEqual(DEFAULT_ABUSE_RULES)
   expect((bad.body.errors as string[]).length).toBeGreaterThan(3)
   expect(await rig.doc(ABUSE_RULES_KEY)).toBeUndefined()
 

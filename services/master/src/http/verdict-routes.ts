@@ -51,7 +51,7 @@ function addDocuments(app: FastifyInstance, { desk, abuse, sessions }: VerdictRo
     const path = `${ABUSE}/${name}`
     app.get(path, async (request) => {
       sessions.reader(request)
-      return abuse.newest(name)
+      return abuse.shown(name)
     })
     app.get(`${path}/versions`, async (request) => {
       sessions.reader(request)
