@@ -91,6 +91,8 @@ export class PathCalls {
     if (who.uid === 0) return shut ?? problem('no_session')
     grader.grade(who, now)
     if (grader.isBlocked(who, now)) return shut ?? BLOCKED
+    const keptBack = shut === undefined ? pipeline.keptBackReply(who) : undefined
+    if (keptBack !== undefined) return keptBack
     // Before the opening a seat may still be taken.
     const refusal = shut === undefined ? pipeline.reservationReply(activity, who.uid) : undefined
     if (refusal !== undefined) return refusal

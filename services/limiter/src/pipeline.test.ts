@@ -18,6 +18,7 @@ import { Grader } from './core/grade.ts'
 import { type AccessLog, NO_PROFILE, type VerdictBook } from './core/ports.ts'
 import { problem } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
+import { Requester } from './core/requester.ts'
 import { Sessions } from './core/session.ts'
 import { Shedding } from './core/shedding.ts'
 import { StageOne } from './core/stage-one.ts'
@@ -185,4 +186,17 @@ test('who is shed costs no ticket, and the worst lose their connection', () => {
     [ACCESS_OUTCOME.shed, 4],
     [ACCESS_OUTCOME.shed, 5],
   ])
+})
+
+test('who would be shed as an ask gets no path either, and is not counted as an ask', () => {
+  shedding.onShedFrom(0, 16, 1)
+  const who = new Requester().begin('10.0.0.9', '')
+  who.uid = 5
+  who.activityId = 7
+  expect(pipeline.keptBackReply(who)).toBeUndefined()
+  who.tier = 1
+  expect(pipeline.keptBackReply(who)).toMatchObject({ outcome: 'overloaded', closes: false })
+  who.tier = 5
+  expect(pipeline.keptBackReply(who)).toMatchObject({ outcome: 'overloaded', closes: true })
+  expect([...shedding.shed]).toEqual([0, 0, 0, 0, 0, 0])
 })

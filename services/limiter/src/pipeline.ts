@@ -101,6 +101,12 @@ export class Pipeline {
     return this.#parts.sessions.uidOf(sessionText(authorization, cookie), now)
   }
 
+  /** Who would be shed as an ask gets no path either; undefined for everybody else. For graded requests. */
+  keptBackReply(who: Requester): Reply | undefined {
+    const { clock, shedding } = this.#parts
+    return shedding.wouldShed(who.uid, this.#levelOf(who), clock.monotonic()) ? this.#shedReply(who.tier) : undefined
+  }
+
   reservationReply({ id, reservation }: ActivityDoc, uid: number): Reply | undefined {
     if (!reservation.required) return undefined
     const hasSeat = this.#parts.seats.hasSeat(id, uid)
@@ -109,7 +115,7 @@ export class Pipeline {
   }
 
   #replyOf(exchange: Exchange, who: Requester, ticket: string, now: number): Reply | undefined {
-    const { clock, cohortKey, gate, grader, shedding } = this.#parts
+    const { clock, gate, grader, shedding } = this.#parts
     const scope = readTicketScope(ticket)
     if (scope === undefined) {
       who.uid = this.uidOf(exchange, now)
@@ -130,7 +136,7 @@ export class Pipeline {
     if (who.uid === 0) return problem('no_session')
     grader.grade(who, now)
     if (grader.isBlocked(who, now)) return BLOCKED
-    const level = who.tier * COHORTS + cohortOf(cohortKey, who.activityId, who.uid)
+    const level = this.#levelOf(who)
     if (shedding.isShed(who.uid, level, clock.monotonic())) return this.#shed(who)
     const refusal = this.#ticketReply(ticket, who, now, view) ?? this.#accessReply(who, now, view)
     return refusal ?? this.#ask(exchange, who, view, level)
@@ -171,9 +177,17 @@ export class Pipeline {
     return asks.open(uid, activity.id, sku.id, clock.monotonic(), waiting)
   }
 
-  /** The worst lose their connection too: the next attempt costs them a new one. */
   #shed({ tier, activityId, skuId }: Requester): Reply {
     this.#parts.gate.countShed(activityId, skuId)
+    return this.#shedReply(tier)
+  }
+
+  #levelOf({ tier, activityId, uid }: Requester): number {
+    return tier * COHORTS + cohortOf(this.#parts.cohortKey, activityId, uid)
+  }
+
+  /** The worst lose their connection too: the next attempt costs them a new one. */
+  #shedReply(tier: number): Reply {
     return tier >= BLOCKED_TIER ? OVERLOADED_CLOSING : retryReply('overloaded', this.#draw())
   }
 }

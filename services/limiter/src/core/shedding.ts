@@ -133,6 +133,12 @@ export class Shedding {
     return true
   }
 
+  /** Would an ask of this level be shed now? For calls that ask nothing of Middle; nothing is counted. */
+  wouldShed(uid: number, level: number, now: number): boolean {
+    const lane = this.#laneOf(uid)
+    return lane !== undefined && level >= lane.thresholdAt(now)
+  }
+
   /** Says how good an ask is; before it is asked. */
   grade(askId: number, level: number): void {
     const slot = SlotTable.indexOf(askId)
