@@ -488,6 +488,26 @@ describe('a log on Redis', () => {
     expect(values()).toEqual(numbers(1_500))
   })
 
+  test('a batch whose position could not be kept does not come again to the one who has handled it', async () => {
+    const topic = newTopic()
+    const log = kept(createRedisLog({ url: redis.url, partitions: 1, leaseMs: 800 }))
+    const { seen, handler, values } = collector()
+    const consumer = kept(log.consumer({ topic, group: 'g' }))
+    await log.producer().send(topic, records(20, 5))
+
+    await consumer.run(async (batch) => {
+      await handler(batch)
+      // The next call finds its connection cut.
+      if (seen.length === 20) await command(redis, 'CLIENT KILL TYPE normal SKIPME yes')
+    })
+    await waitFor('the first batch', () => seen.length >= 20)
+    await sendUntilTaken(log, topic, records(1, 1, 20))
+    await waitFor('the last record', () => values().includes(20))
+    await waitFor('no lag', async () => (await consumer.lag().catch(() => 1)) === 0)
+
+    expect(values().filter((value) => value < 20)).toEqual(numbers(20))
+  })
+
   test('a consumer that lost its partitions with a batch in hand cannot keep its position, and the batch comes again', async () => {
     const topic = newTopic()
     const log = kept(createRedisLog({ url: redis.url, partitions: 1, leaseMs: 400 }))

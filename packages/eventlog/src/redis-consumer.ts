@@ -36,6 +36,8 @@ export class RedisConsumer implements Consumer {
   /** By partition that we own: our group's position, "id|count". */
   readonly #owned = new Map<number, string>()
   readonly #busy = new Set<number>()
+  /** By partition: the batch that was handled, and whose position could not be kept. */
+  readonly #unkept = new Map<number, Unkept>()
   readonly #inHand = new Set<Promise<void>>()
   #control: Redis | undefined
   #reader: Redis | undefined
@@ -174,9 +176,11 @@ export class RedisConsumer implements Consumer {
     const { topic, group } = this.#settings
     const isOurs = () => this.#owned.get(partition) === position
     this.#busy.add(partition)
+    const fresh = withoutHandled(records, position, this.#unkept.get(partition))
+    let isHandled = false
     try {
       const delivery = { run: this.#run, handler, logger: this.#logger, isOurs }
-      const isHandled = await deliver({ topic, partition, records }, delivery)
+      isHandled = fresh.length === 0 || (await deliver({ topic, partition, records: fresh }, delivery))
       if (!isHandled || this.#run.hasStopped) return
       const next = `${records.at(-1)?.position}|${Number(position.split('|')[1]) + records.length}`
       const names = [positionsKey, streamKey, droppedKey].map((nameOf) => nameOf(topic, partition))
@@ -185,9 +189,11 @@ export class RedisConsumer implements Consumer {
       const isKept = Number(await runScript(control, COMMIT, keys, args)) === 1
       if (isKept) this.#owned.set(partition, next)
       else this.#owned.delete(partition)
+      this.#unkept.delete(partition)
     } catch (error) {
       this.#logger.warn({ partition, error: String(error) }, 'a position could not be kept')
       this.#owned.delete(partition) // the next claim says where we are
+      if (isHandled) this.#unkept.set(partition, { position, count: records.length, last: records.at(-1)?.position })
     } finally {
       this.#busy.delete(partition)
       this.#run.wake()
@@ -202,6 +208,19 @@ export class RedisConsumer implements Consumer {
   #partitions(): number[] {
     return Array.from({ length: this.#limits.partitions }, (_, partition) => partition)
   }
+}
+
+interface Unkept {
+  /** Of the group, before the batch. */
+  readonly position: string
+  readonly count: number
+  readonly last: string | undefined
+}
+
+/** What we have handled already, when exactly that comes again: nobody else was told it meanwhile. */
+function withoutHandled(records: StoredRecord[], position: string, unkept: Unkept | undefined): StoredRecord[] {
+  const isAgain = unkept?.position === position && records[unkept.count - 1]?.position === unkept.last
+  return isAgain ? records.slice(unkept.count) : records
 }
 
 interface Read {

@@ -102,6 +102,25 @@ test('rows of one buyer stay in one group in their order; who shows no session i
   )
 })
 
+test('the time of a batch only grows, even when the clock goes back: what comes twice can be told', async () => {
+  const { log, calls, clock } = logOf()
+  const atOf = (call: number) => rowsOf(calls[call]?.records ?? []).map(({ at }) => at)
+  const send = async () => {
+    log.note(who(7), buy, shed, 0, 0)
+    log.flush()
+    calls.at(-1)?.done()
+    await settled()
+  }
+
+  await send()
+  clock.advance(-5_000)
+  await send()
+  clock.advance(10_000)
+  await send()
+
+  expect([atOf(0), atOf(1), atOf(2)]).toEqual([[NOW], [NOW + 1], [NOW + 5_000]])
+})
+
 test('an address is written once per batch, and one that is no address not at all', () => {
   const { log, calls } = logOf()
   for (let at = 0; at < 50; at++) log.note(who(7), buy, shed, 0, 0)

@@ -189,6 +189,7 @@ class Group {
   readonly #columns: AccessColumns
   /** Places of the addresses in the batch. */
   readonly #places = new Map<string, number>()
+  #at = 0
 
   constructor(key: string, nodeId: string, rowsMax: number) {
     this.key = key
@@ -209,7 +210,7 @@ class Group {
     const columns = this.#columns
     const row = columns.rows
     if (row === columns.capacity) return false
-    if (row === 0) columns.at = Math.floor(now)
+    if (row === 0) columns.at = this.#nextAt(now)
     columns.afterMs[row] = Math.max(0, now - columns.at)
     columns.uid[row] = who.uid
     columns.activityId[row] = who.activityId
@@ -233,6 +234,12 @@ class Group {
       this.#columns.clear()
       this.#places.clear()
     }
+  }
+
+  /** Of a node and group it only grows, so that a reader can tell a batch that comes twice. */
+  #nextAt(now: number): number {
+    this.#at = Math.max(Math.floor(now), this.#at + 1)
+    return this.#at
   }
 
   #place(address: string): number {
