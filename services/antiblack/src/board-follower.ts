@@ -29,6 +29,8 @@ export interface FollowerParts {
 const PAGE = 1_000
 /** Pages of one round; the next one goes on. */
 const PAGES_MAX = 20
+/** Redis writes its log each second, where it does not write it at once. */
+const LAST_WRITES_MS = 5_000
 /** Entries before the head that are read at a start. */
 const TAIL_MAX = 5_000
 
@@ -98,8 +100,10 @@ export class BoardFollower {
     const { board, standing, engine, clock, logger } = this.#parts
     const { head } = found
     const known = this.#known
-    const isLost = known !== undefined && known.bornAt !== '' && known.bornAt !== found.bornAt
-    if (isLost) standing.rewind()
+    const wasWritten = known !== undefined && known.bornAt !== ''
+    const isLost = wasWritten && known.bornAt !== found.bornAt
+    const isOtherLog = wasWritten && known.logId !== found.logId
+    if (isOtherLog) standing.rewind()
     await this.#readTail(head)
     let count = 0
     for await (const page of board.active()) {
@@ -107,10 +111,13 @@ export class BoardFollower {
       engine.restore(page)
       count += page.length
     }
-    const missing = [...standing.missingSince(head, clock.now())]
+    const now = clock.now()
+    const missing = [...standing.missingSince(head, now)]
     for (const verdict of missing) {
-      if (isLost) this.#parts.sayAgain(verdict)
-      else standing.hear(liftOf(verdict), head, clock.now())
+      // A server that restarts may have lost its last writes, and those only.
+      const isLastWrite = isOtherLog && verdict.at > now - LAST_WRITES_MS
+      if (isLost || isLastWrite) this.#parts.sayAgain(verdict)
+      else standing.hear(liftOf(verdict), head, now)
     }
     this.#reloads++
     this.#known = found
