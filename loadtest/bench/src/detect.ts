@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DEFAULT_ABUSE_RULES } from '@bigtap/domain'
+import { OPS_OFFSET } from '@bigtap/local/topology'
 import { type Dispatcher, Pool } from 'undici'
 import { percentile } from './percentiles.ts'
 import type { BenchResult } from './result.ts'
@@ -13,7 +13,8 @@ import { type BenchSale, type BenchShop, pathOf, withShop } from './shop.ts'
 const SUBJECTS = 100
 /** At a time, so that subjects meet the log's and the judge's turns at any moment. */
 const PARALLEL = 5
-const LOOK_EVERY_MS = 10
+/** How often it is looked, ms: seldom, where looking often would be abuse in itself; times are that much too long at most. */
+const LOOK_EVERY_MS = { trap: 100, script: 10 }
 /** A script's beat, ms: well below what any person does. */
 const BEAT_MS = 100
 const SEEN_MS_MAX = 20_000
@@ -21,44 +22,63 @@ const HONEYPOT = '/.env'
 
 interface Times {
   /** One request that only a script makes → refused everywhere. */
-  readonly honeypot: number[]
-  /** A buyer who asks ten times a second: from the first ask, and from the ask that the rule needs. */
+  readonly trap: number[]
+  /** The first ask of a buyer who asks ten times a second → refused everywhere. */
   readonly script: number[]
-  readonly earned: number[]
+  /** A second forged ticket → the next ask is graded worse where it was sent. */
+  readonly node: number[]
 }
 
-/** Goals: p95 <= 2 s, p99 <= 5 s after the request that earned the verdict. */
+/** Goals: p95 <= 2 s, p99 <= 5 s after the request that earned the verdict; on the node <= 200 ms. */
 export async function runDetect(): Promise<BenchResult[]> {
   const baseline = await withShop(0, measure)
   const value = await withShop(2, measure)
-  const names = { honeypot: 'a trap', script: 'the first ask', earned: 'the ask that earned it' }
-  return (['honeypot', 'earned', 'script'] as const).flatMap((what) =>
+  const names = { trap: 'trap, everywhere', script: 'script, everywhere', node: 'on the node' }
+  return (['trap', 'script', 'node'] as const).flatMap((what) =>
     ([50, 95, 99] as const).map((percent) => {
       const [ours, theirs] = [percentile(value[what], percent), percentile(baseline[what], percent)]
       const name = `detect ${names[what]} p${percent}`
-      return { name, unit: 'ms to all limiters', value: ours, baseline: theirs, ratio: ours / theirs, runs: SUBJECTS }
+      return { name, unit: 'ms', value: ours, baseline: theirs, ratio: ours / theirs, runs: SUBJECTS }
     }),
   )
 }
 
 async function measure(shop: BenchShop): Promise<Times> {
   const sale = await shop.openSale(1, SUBJECTS * 4)
-  const times: Times = { honeypot: [], script: [], earned: [] }
+  const times: Times = { trap: [], script: [], node: [] }
   const subjects = Array.from({ length: SUBJECTS }, (_, index) => index).values()
+  const before = await gradedWorse(shop)
   const worker = async () => {
     for (const index of subjects) {
       await sleep(Math.random() * 200)
+      await withSubject(shop, sale, 30_000 + index, (subject) => onNode(subject, times))
       await withSubject(shop, sale, 10_000 + index, (subject) => onTrap(subject, times))
       await withSubject(shop, sale, 20_000 + index, (subject) => onScript(subject, times))
     }
   }
   await Promise.all(Array.from({ length: PARALLEL }, worker))
+  const worse = (await gradedWorse(shop)) - before
+  if (worse < SUBJECTS) throw new Error(`only ${worse} asks of ${SUBJECTS} forgers were graded worse`)
   return times
+}
+
+/** Asks of tier 2 and worse that the limiters have let in. */
+async function gradedWorse({ platform }: BenchShop): Promise<number> {
+  const texts = platform.ports.limiters.map(async (port) => {
+    const answer = await fetch(`http://127.0.0.1:${port + OPS_OFFSET}/metrics`)
+    return answer.text()
+  })
+  const found = (await Promise.all(texts)).flatMap((text) => [
+    ...text.matchAll(/^bigtap_limiter_let_in_total\{[^}]*tier="[2-5]"[^}]*\} (\d+)/gm),
+  ])
+  return found.reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
 /** A buyer with an address of its own and a hidden path, connected to every limiter. */
 interface Subject {
   readonly limiters: readonly Pool[]
+  readonly first: Pool
+  readonly path: string
   ask(limiter: Pool, path?: string): Promise<number>
 }
 
@@ -82,37 +102,41 @@ async function withSubject(
   }
   try {
     const [first] = limiters
-    const bought = first && (await call(first, pathOf(sale, sale.skuIds[0] ?? 0))).path
-    if (bought === undefined) throw new Error('the limiter gives no path')
-    await work({ limiters, ask: async (limiter, path = bought) => (await call(limiter, path)).status })
+    const given = first && (await call(first, pathOf(sale, sale.skuIds[0] ?? 0))).path
+    if (first === undefined || given === undefined) throw new Error('the limiter gives no path')
+    const ask = async (limiter: Pool, path = given) => (await call(limiter, path)).status
+    await work({ limiters, first, path: given, ask })
   } finally {
     await Promise.all(limiters.map((limiter) => limiter.destroy()))
   }
 }
 
-async function onTrap(subject: Subject, times: Times): Promise<void> {
-  const [first] = subject.limiters
-  if (first === undefined) return
+async function onNode(subject: Subject, times: Times): Promise<void> {
+  const { first, path } = subject
+  const forged = `${path.slice(0, -1)}${path.endsWith('A') ? 'B' : 'A'}`
+  await subject.ask(first, forged)
   const startedAt = performance.now()
-  await subject.ask(first, HONEYPOT)
-  await untilRefused(subject, startedAt, LOOK_EVERY_MS * 10)
-  times.honeypot.push(performance.now() - startedAt)
+  await subject.ask(first, forged)
+  await subject.ask(first)
+  times.node.push(performance.now() - startedAt)
+}
+
+async function onTrap(subject: Subject, times: Times): Promise<void> {
+  const startedAt = performance.now()
+  await subject.ask(subject.first, HONEYPOT)
+  await sleep(Math.random() * LOOK_EVERY_MS.trap)
+  await untilRefused(subject, startedAt, LOOK_EVERY_MS.trap)
+  times.trap.push(performance.now() - startedAt)
 }
 
 async function onScript(subject: Subject, times: Times): Promise<void> {
-  const [first] = subject.limiters
-  if (first === undefined) return
-  const needed = 1 + (DEFAULT_ABUSE_RULES.rules.find(({ name }) => name === 'machine-pace')?.threshold ?? 0)
   const startedAt = performance.now()
-  let earnedAt = startedAt
-  for (let asks = 0; asks < needed; asks++) {
-    earnedAt = performance.now()
-    if ((await subject.ask(first)) === 403) break
-    await sleep(Math.max(0, BEAT_MS - (performance.now() - earnedAt)))
+  for (let askedAt = startedAt; (await subject.ask(subject.first)) !== 403; askedAt = performance.now()) {
+    if (askedAt - startedAt > SEEN_MS_MAX) throw new Error(`not refused within ${SEEN_MS_MAX} ms`)
+    await sleep(Math.max(0, BEAT_MS - (performance.now() - askedAt)))
   }
-  await untilRefused(subject, startedAt, LOOK_EVERY_MS)
+  await untilRefused(subject, startedAt, LOOK_EVERY_MS.script)
   times.script.push(performance.now() - startedAt)
-  times.earned.push(performance.now() - earnedAt)
 }
 
 /** Asks each limiter until it refuses; the last one ends it. */
