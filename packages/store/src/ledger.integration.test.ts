@@ -3,9 +3,10 @@ import { nullLogger, SLOT_COUNT, slotOf } from '@bigtap/kernel'
 import { type Engine, SeededRandom, startRedis, waitFor } from '@bigtap/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connectStore, type Store } from './connection.ts'
-import { type Claimant, GrantLog } from './grant-log.ts'
+import { GrantLog } from './grant-log.ts'
 import { rootKey } from './guards.ts'
 import { LEDGER_OUTCOME, Ledger, type LedgerSku, type Reservation, TOKEN_GRACE_MS } from './ledger.ts'
+import type { Claimant } from './lines.ts'
 import type { LedgerOrder } from './order-record.ts'
 
 let redis: Engine
