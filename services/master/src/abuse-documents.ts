@@ -52,8 +52,9 @@ export class AbuseDocuments {
 
   /** Takes what is stored; rejects when PostgreSQL is away. */
   async load(): Promise<void> {
-    for (const name of ABUSE_DOCUMENTS) {
-      const newest = (await this.#history.list(name)).at(-1)
+    const histories = await Promise.all(ABUSE_DOCUMENTS.map((name) => this.#history.list(name)))
+    for (const [index, name] of ABUSE_DOCUMENTS.entries()) {
+      const newest = histories[index]?.at(-1)
       if (newest !== undefined) this.#newest.set(name, newest)
     }
   }
