@@ -34,7 +34,7 @@ const LOOK_EVERY_MS = 50
 const READY_MS_MAX = 15_000
 const ACTIVITY = 1
 const SKU = 1
-const TIER_RANKS = 16
+const SETTLED_LOOKS = 4
 const TIERS = 6
 
 /** Runs it once: what it measures is a machine under load for fifteen seconds. */
@@ -144,11 +144,16 @@ function inversions(looks: readonly Look[]): number {
   }).length
 }
 
-/** From the step until the threshold stays within a tier of where it ends. */
+/** From the step until the worse tiers are let in no faster than the best leave room, and a fifth, over 200 ms. */
 function settleMs(looks: readonly Look[]): number {
-  const late = looks.slice(-40).map(({ threshold }) => threshold)
-  const end = late.sort((a, b) => a - b)[Math.floor(late.length / 2)] ?? 0
-  return looks.findLast(({ threshold }) => Math.abs(threshold - end) > TIER_RANKS)?.atMs ?? 0
+  const worse = (look: Look | undefined) => sum((look?.letIn ?? []).slice(1))
+  const most = CAPACITY * (1.2 - NORMAL_SHARE)
+  return (
+    looks.findLast((look, index) => {
+      const before = looks[index - SETTLED_LOOKS]
+      return before !== undefined && perSecond(worse(look) - worse(before), look.atMs - before.atMs) > most
+    })?.atMs ?? 0
+  )
 }
 
 function answeredMs(looks: readonly Look[], share: number): number {
