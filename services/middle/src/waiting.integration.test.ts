@@ -131,6 +131,30 @@ test('a unit that comes back goes to who waited first, though others ask before 
   expect(await admit(one, [...others, first], 1)).toEqual([first])
 })
 
+test('a node that has not heard of the waiting list grants nothing past it: its buyer joins instead', async () => {
+  const waiting = { hasWaitingList: true, heartbeatSeconds: 30, callSeconds: 30 }
+  const catalog = await rig.sale({ stock: 1, nodes: ['a', 'b'], waiting })
+  const [a, b] = [await rig.start('a', catalog), await rig.start('b', catalog)]
+  const [holder = 0, waits = 0] = uidsOf(2, (uid) => slotOf(uid) % 2 === 0)
+  const [other = 0] = uidsOf(1, (uid) => slotOf(uid) % 2 === 1)
+  const { tokenId = '' } = await a.buy(holder)
+  await rig.ledger.reserve(rig.activity, [
+    { tokenId, uid: holder, skuId: 1, quantity: 1, expiresAt: Date.now() + 60_000 },
+  ])
+  await waitFor('a line at the first node', async () => (await ask(a, waits)).place === 1)
+
+  await rig.ledger.cancel(rig.activity, [`o${tokenId}`])
+  await waitFor('the unit is called for him', async () => ((await lines.state(rig.activity, 1))?.called ?? 0) === 1)
+  const told = await waitFor('the other node has tried', async () => {
+    const answer = await ask(b, other)
+    return answer.place > 0 && answer
+  })
+
+  expect(told).toMatchObject({ code: VERDICT.queued, place: 2 })
+  expect(await admit(a, [waits], 1)).toEqual([waits])
+  expect(await rig.figures()).toMatchObject({ outstanding: 1 })
+})
+
 test('after a reset old numbers are void', async () => {
   const one = await rig.start('a', await rig.sale({ stock: 1, admission: 'queue' }))
   const uids = uidsOf(6)
