@@ -213,6 +213,19 @@ test('when even the best are too many, some of them are shed, nobody worse is le
   expect(overtakings(rig.fates)).toEqual([])
 })
 
+test('asks that ran out of time at Middle do not keep it busy for nobody: after a standstill buyers are answered again', () => {
+  const rig = new Rig(1_000)
+  const load = [{ fromMs: 0, perSecond: [850, 0, 0, 0, 0, 9_000] }]
+  rig.run(load, 1_000)
+  rig.capacity = 0
+  rig.run(load, 1_400)
+  rig.capacity = 1_000
+  rig.run(load, 4_000)
+
+  expect(rig.share(0, 2_400, 4_000)).toBeGreaterThan(0.995)
+  expect(rig.perSecond(2_400, 4_000)).toBeGreaterThan(900)
+})
+
 test('whatever load comes, nobody is let in within a second after a better one was shed', () => {
   const rates = fc.array(fc.integer({ min: 0, max: 4_000 }), { minLength: 6, maxLength: 6 })
   const loads = fc.array(rates, { minLength: 1, maxLength: 4 })
