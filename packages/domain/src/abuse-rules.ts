@@ -15,6 +15,8 @@ export const ABUSE_COUNTS = [
   'asks',
   /** Asked for the same product again much sooner than told (or sooner than anybody is told), and faster than a person. */
   'hasty',
+  /** Asked again before 70 % of the time that was told; people who press reload do it too, if more slowly than machines. */
+  'ignored',
   /** The third and every further request of one click. */
   'volleys',
   'rateLimited',
@@ -28,7 +30,7 @@ export const ABUSE_COUNTS = [
   'unknown',
   /** Asked again after the last word on this product (granted, sold out, refused). */
   'afterLast',
-  /** Hasty, volleys, forged, impossible and honeypot together. */
+  /** Hasty, volleys, forged and honeypot together. */
   'misdeeds',
 ] as const
 /** One of the counts. */
@@ -87,7 +89,7 @@ export const DEFAULT_ABUSE_RULES: AbuseRulesDoc = {
   rules: [
     rule('honeypot', 'uid', 60, 'honeypot', 1, 5, 600, 'asked for a path that only a script can see'),
     rule('forged-tickets', 'uid', 60, 'forged', 5, 5, 300, 'sent tickets that nobody has given out'),
-    rule('impossible-timing', 'uid', 60, 'impossible', 5, 4, 120, 'answered faster than anybody can'),
+    rule('impossible-timing', 'uid', 60, 'impossible', 120, 4, 120, 'asks faster than anybody can, twice a second'),
     rule('unknown-paths', 'uid', 60, 'unknown', 20, 4, 120, 'tried paths that do not exist'),
     rule('many-addresses', 'uid', 60, 'addresses', 8, 5, 300, 'one buyer at eight addresses within a minute'),
     rule('some-addresses', 'uid', 60, 'addresses', 5, 3, 120, 'one buyer at five addresses within a minute'),

@@ -16,6 +16,7 @@ export const FEATURES = [
   'asks60',
   'hasty10',
   'hastyShare',
+  'ignoredShare',
   'volleyShare',
   'rateLimitedShare',
   'forged',
@@ -45,6 +46,9 @@ export const FEATURE = Object.fromEntries(FEATURES.map((name, index) => [name, i
 /** From this one on features are not the buyer's own. */
 const NEIGHBOURS_FROM = FEATURE.addressBadShare
 
+/** Fewer who share an address, a subnet or a device are a household. */
+const SHARING_MIN = 6
+
 /** Pairs that say more together than each alone. */
 const PAIRS: readonly (readonly [Feature, Feature])[] = [
   ['asks10', 'hastyShare'],
@@ -67,6 +71,12 @@ const PAIRS: readonly (readonly [Feature, Feature])[] = [
   ['deviceBadShare', 'addresses'],
   ['deviceBadShare', 'spread'],
   ['deviceUids', 'addresses'],
+  ['ignoredShare', 'asks60'],
+  ['ignoredShare', 'gapMs'],
+  ['ignoredShare', 'deviceUids'],
+  ['ignoredShare', 'deviceBadShare'],
+  ['ignoredShare', 'addressBadShare'],
+  ['ignoredShare', 'subnetBadShare'],
 ]
 const PAIR_FEATURES = PAIRS.map(([one, other]) => [FEATURE[one], FEATURE[other]] as const)
 
@@ -74,10 +84,12 @@ const PAIR_FEATURES = PAIRS.map(([one, other]) => [FEATURE[one], FEATURE[other]]
 export const TERMS = FEATURES.length + PAIRS.length
 /** Names of the terms, for explanations. */
 export const TERM_NAMES: readonly string[] = [...FEATURES, ...PAIRS.map(([one, other]) => `${one} x ${other}`)]
+/** Who ignores what it is told shows that by itself; neighbours who do the same tell a machine from a person who reloads. */
+const OWN_EVIDENCE = FEATURE.ignoredShare
 /** 1 for a term that is about neighbours. */
 export const IS_NEIGHBOURS = Uint8Array.from([
   ...FEATURES.map((_, index) => (index >= NEIGHBOURS_FROM ? 1 : 0)),
-  ...PAIR_FEATURES.map(([one, other]) => (one >= NEIGHBOURS_FROM || other >= NEIGHBOURS_FROM ? 1 : 0)),
+  ...PAIR_FEATURES.map(([one, other]) => (one !== OWN_EVIDENCE && Math.max(one, other) >= NEIGHBOURS_FROM ? 1 : 0)),
 ])
 
 /** Reads the figures of the buyer at `place` into `values`, one per feature. */
@@ -92,6 +104,7 @@ export function readFeatures(crowd: Crowd, place: number, now: number, values: F
   values[FEATURE.asks60] = asks60
   values[FEATURE.hasty10] = windows.count(place, COUNT.hasty, WINDOW.tenSeconds, now)
   values[FEATURE.hastyShare] = minute(COUNT.hasty) * perAsk
+  values[FEATURE.ignoredShare] = minute(COUNT.ignored) * perAsk
   values[FEATURE.volleyShare] = minute(COUNT.volleys) * perAsk
   values[FEATURE.rateLimitedShare] = minute(COUNT.rateLimited) * perAsk
   values[FEATURE.forged] = minute(COUNT.forged)
@@ -124,12 +137,12 @@ function uidsOf(group: Subjects, place: number, now: number): number {
 
 /**
  * Which part of those behind an address, a subnet or a device misbehaves; 0 where good ones speak for it, so that nobody is
- * suspected for a bad neighbour among good ones. A share among one or two would only repeat the buyer's own.
+ * suspected for a bad neighbour among good ones. A share among few would only repeat the buyer's own.
  */
 function badShareOf(group: Subjects, place: number, now: number): number {
   if (place === NO_PLACE || mercyOf(group, place, now) === 'all') return 0
   const uids = group.first.estimate(place, now)
-  return uids < 3 ? 0 : Math.min(1, group.second.estimate(place, now) / uids)
+  return uids < SHARING_MIN ? 0 : Math.min(1, group.second.estimate(place, now) / uids)
 }
 
 /** Steps of each feature; a figure's step is how many of these it reaches. */
@@ -154,7 +167,9 @@ export function placesOf(values: Float64Array, places: Uint16Array): void {
   }
   for (let pair = 0; pair < PAIR_FEATURES.length; pair++) {
     const [one, other] = PAIR_FEATURES[pair] as readonly [number, number]
-    const together = (steps[one] as number) * 32 + (steps[other] as number)
+    // Who ignores nothing has no evidence of its own here, whatever its neighbours do: all of them have one place.
+    const isNothing = one === OWN_EVIDENCE && steps[one] === 0
+    const together = isNothing ? 0 : (steps[one] as number) * 32 + (steps[other] as number)
     places[FEATURES.length + pair] = placeOf((FEATURES.length + pair) * 1_024 + together)
   }
 }

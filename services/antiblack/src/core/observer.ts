@@ -14,11 +14,10 @@ import type { Subjects } from './subjects.ts'
 const AHEAD_MS_MAX = 5_000
 /** Older rows are in no window. */
 const BEHIND_MS_MAX = 60_000
-/** So many misdeeds within a minute make a buyer one who misbehaves, for those who share an address with it. */
+/** So many misdeeds, and told times that were ignored, within a minute make a buyer one who misbehaves, for those who share an address with it. */
 const MISDEEDS_OF_BAD = 4
 const BAD_FOR_MS = 30_000
-const MISDEEDS =
-  (1 << COUNT.hasty) | (1 << COUNT.volleys) | (1 << COUNT.forged) | (1 << COUNT.impossible) | (1 << COUNT.honeypot)
+const MISDEEDS = (1 << COUNT.hasty) | (1 << COUNT.volleys) | (1 << COUNT.forged) | (1 << COUNT.honeypot)
 
 /** Rows in, counts out; no object is made per row. */
 export class Observer {
@@ -97,6 +96,7 @@ export class Observer {
         pace.isLast = isLastWord(outcome)
         const seen = this.#crowd.uid.pace.note(pace)
         if ((seen & PACE.hasty) !== 0) facts |= 1 << COUNT.hasty
+        if ((seen & PACE.ignored) !== 0) facts |= 1 << COUNT.ignored
         if ((seen & PACE.volley) !== 0) facts |= 1 << COUNT.volleys
         if ((seen & PACE.afterLast) !== 0) facts |= 1 << COUNT.afterLast
       }
@@ -117,9 +117,10 @@ export class Observer {
 
   #isBad(buyer: number, facts: number, at: number): boolean {
     const { uid } = this.#crowd
-    if ((facts & MISDEEDS) !== 0) {
+    if ((facts & (MISDEEDS | (1 << COUNT.ignored))) !== 0) {
       const misdeeds = uid.windows.count(buyer, COUNT.misdeeds, WINDOW.minute, at)
-      if (misdeeds >= MISDEEDS_OF_BAD) uid.badUntil[buyer] = at + BAD_FOR_MS
+      const ignored = uid.windows.count(buyer, COUNT.ignored, WINDOW.minute, at)
+      if (misdeeds + ignored >= MISDEEDS_OF_BAD) uid.badUntil[buyer] = at + BAD_FOR_MS
     }
     return at < (uid.badUntil[buyer] as number)
   }

@@ -17,6 +17,14 @@ test('a double click is one click, a third request at once is a volley', () => {
   expect([ask(0), ask(20), ask(40), ask(45)]).toEqual([0, 0, PACE.volley, PACE.volley])
 })
 
+test('a double click whose second half is answered late is one click still', () => {
+  const { pace, ask } = asker()
+  const clicks = Array.from({ length: 8 }, (_, click) => [ask(click * 1_500, 1_400), ask(click * 1_500 + 380, 1_400)])
+
+  expect(clicks.flat().filter((seen) => seen !== 0)).toEqual([])
+  expect(pace.gapMs(1)).toBeGreaterThan(1_000)
+})
+
 test('who comes back as told is not hasty, however short that was', () => {
   const { ask } = asker()
 
@@ -26,19 +34,21 @@ test('who comes back as told is not hasty, however short that was', () => {
 test('who comes back much sooner than told is hasty', () => {
   const { ask } = asker()
 
-  expect([ask(0, 2_000), ask(300, 2_000), ask(600, 2_000)]).toEqual([0, PACE.hasty, PACE.hasty])
+  const both = PACE.hasty | PACE.ignored
+  expect([0, 300, 600, 900].map((at) => ask(at, 2_000))).toEqual([0, 0, both, both])
 })
 
-test('a person who reloads the page before the time that was told is not hasty', () => {
+test('a person who reloads the page before the time that was told ignores it, and is not hasty', () => {
   const { ask } = asker()
 
-  expect([ask(0, 5_000), ask(600, 5_000), ask(1_100, 5_000)]).toEqual([0, 0, 0])
+  expect([ask(0, 5_000), ask(600, 5_000), ask(1_100, 5_000)]).toEqual([0, PACE.ignored, PACE.ignored])
 })
 
 test('a row that does not say what was told is hasty only where nobody is told so little', () => {
   const { ask } = asker()
 
-  expect([ask(0), ask(120), ask(220)]).toEqual([0, 0, PACE.hasty])
+  expect([0, 120, 240, 340].map((at) => ask(at))).toEqual([0, 0, 0, 0])
+  expect([440, 540].map((at) => ask(at))).toEqual([PACE.hasty, PACE.hasty])
 })
 
 test('who asks on after the last word has not read it', () => {

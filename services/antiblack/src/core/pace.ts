@@ -1,10 +1,13 @@
 /** How a buyer asks: clicks, haste, volleys, and how even the gaps are. */
 
 /** What `note` saw, as bits. */
-export const PACE = { hasty: 1, volley: 2, afterLast: 4 } as const
+export const PACE = { hasty: 1, volley: 2, afterLast: 4, ignored: 8 } as const
 
-/** Requests that are this close are one click: a double click, or a browser that sends twice. */
+/** Requests that are this close are one click, or a browser that sends twice. */
 const CLICK_MS = 60
+/** The second request of a double click is answered up to so much later: times are those of answers, and a busy platform
+ * answers one late (150 to 400 ms on two cores that carry a whole sale). */
+const DOUBLE_CLICK_MS = 450
 /** Two requests of one click are a person's; the third is a volley. */
 const CLICK_ASKS_MAX = 2
 /** Nobody is told to come back sooner, jitter and way included: who does is hasty, whatever was told. */
@@ -40,9 +43,12 @@ export interface PaceRow {
 export class Pace {
   readonly #at: Float64Array
   readonly #sku: Float64Array
-  readonly #hastyMs: Uint16Array
+  /** What the click's answers told, the least of them, ms; 0 when that is not known. */
+  readonly #toldMs: Uint16Array
   readonly #clickAsks: Uint8Array
   readonly #isDone: Uint8Array
+  /** Did the click come in haste? Then what follows it is no double click. */
+  readonly #wasHasty: Uint8Array
   /** Averages over the gaps between asks to buy: of the logarithm, and of its square. */
   readonly #mean: Float32Array
   readonly #square: Float32Array
@@ -51,16 +57,17 @@ export class Pace {
   constructor(places: number) {
     this.#at = new Float64Array(places * LANES)
     this.#sku = new Float64Array(places * LANES)
-    this.#hastyMs = new Uint16Array(places * LANES)
+    this.#toldMs = new Uint16Array(places * LANES)
     this.#clickAsks = new Uint8Array(places * LANES)
     this.#isDone = new Uint8Array(places * LANES)
+    this.#wasHasty = new Uint8Array(places * LANES)
     this.#mean = new Float32Array(places)
     this.#square = new Float32Array(places)
     this.#gaps = new Uint8Array(places)
   }
 
   get bytes(): number {
-    const perLane = [this.#at, this.#sku, this.#hastyMs, this.#clickAsks, this.#isDone]
+    const perLane = [this.#at, this.#sku, this.#toldMs, this.#clickAsks, this.#isDone, this.#wasHasty]
     return [...perLane, this.#mean, this.#square, this.#gaps].reduce((sum, one) => sum + one.byteLength, 0)
   }
 
@@ -70,7 +77,7 @@ export class Pace {
     const gapMs = row.at - (this.#at[slot] as number)
     if (gapMs < -DISORDER_MS) return 0
     if ((this.#sku[slot] as number) !== row.skuId || gapMs > GAP_MS_MAX) return this.#begin(slot, row)
-    if (gapMs < CLICK_MS) return this.#sameClick(slot, row)
+    if (gapMs < CLICK_MS || this.#isDoubleClick(slot, gapMs)) return this.#sameClick(slot, row, gapMs)
     return this.#nextClick(slot, row, gapMs)
   }
 
@@ -88,38 +95,46 @@ export class Pace {
 
   /** A place was given to somebody else. */
   clear(place: number): void {
-    for (const column of [this.#at, this.#sku, this.#hastyMs, this.#clickAsks, this.#isDone]) {
+    for (const column of [this.#at, this.#sku, this.#toldMs, this.#clickAsks, this.#isDone, this.#wasHasty]) {
       column.fill(0, place * LANES, (place + 1) * LANES)
     }
     this.#mean[place] = this.#square[place] = this.#gaps[place] = 0
   }
 
+  #isDoubleClick(slot: number, gapMs: number): boolean {
+    return gapMs < DOUBLE_CLICK_MS && this.#clickAsks[slot] === 1 && this.#wasHasty[slot] === 0
+  }
+
   #begin(slot: number, { at, skuId, toldMs, isLast }: PaceRow): number {
     this.#at[slot] = at
     this.#sku[slot] = skuId
-    this.#hastyMs[slot] = hastyMsOf(toldMs)
+    this.#toldMs[slot] = toldMs
     this.#clickAsks[slot] = 1
     this.#isDone[slot] = isLast ? 1 : 0
+    this.#wasHasty[slot] = 0
     return 0
   }
 
-  #sameClick(slot: number, { at, toldMs, isLast }: PaceRow): number {
+  #sameClick(slot: number, { at, toldMs, isLast }: PaceRow, gapMs: number): number {
     const asks = Math.min(GAPS_MAX, (this.#clickAsks[slot] as number) + 1)
     this.#clickAsks[slot] = asks
     if (at > (this.#at[slot] as number)) this.#at[slot] = at
-    const hastyMs = hastyMsOf(toldMs)
-    if (hastyMs < (this.#hastyMs[slot] as number)) this.#hastyMs[slot] = hastyMs
+    if (toldMs < (this.#toldMs[slot] as number)) this.#toldMs[slot] = toldMs
     if (isLast) this.#isDone[slot] = 1
-    return asks > CLICK_ASKS_MAX ? PACE.volley : 0
+    return asks > CLICK_ASKS_MAX && gapMs < CLICK_MS ? PACE.volley : 0
   }
 
   #nextClick(slot: number, row: PaceRow, gapMs: number): number {
-    const hastyMs = this.#hastyMs[slot] as number
+    const mayAfterMs = (this.#toldMs[slot] as number) * TOLD_PART
+    const hastyMs = mayAfterMs === 0 ? HASTY_MS : Math.min(PERSON_MS, mayAfterMs)
     const wasDone = this.#isDone[slot] === 1
     if (row.lane === 0) this.#average(row.place, Math.log(gapMs))
     this.#begin(slot, row)
     if (wasDone) this.#isDone[slot] = 1
-    return (gapMs < hastyMs ? PACE.hasty : 0) | (wasDone ? PACE.afterLast : 0)
+    const seen = (wasDone ? PACE.afterLast : 0) | (gapMs < mayAfterMs ? PACE.ignored : 0)
+    if (gapMs >= hastyMs) return seen
+    this.#wasHasty[slot] = 1
+    return seen | PACE.hasty
   }
 
   #average(place: number, log: number): void {
@@ -130,9 +145,4 @@ export class Pace {
     this.#square[place] = square + (log * log - square) * weight
     this.#gaps[place] = Math.min(GAPS_MAX, gaps + 1)
   }
-}
-
-/** Who comes back sooner than this after an answer is hasty, ms. */
-function hastyMsOf(toldMs: number): number {
-  return toldMs === 0 ? HASTY_MS : Math.min(PERSON_MS, toldMs * TOLD_PART)
 }

@@ -19,7 +19,7 @@ const COUNTS: readonly (readonly [profile: string, count: number])[] = [
 const HONEST: readonly string[] = ['normal', 'refresher', 'shared']
 const UID_BASE = 10_000_000
 const UIDS_PER_LOG = 100_000
-const MACHINES_PER_ADDRESS = 60
+const MACHINES_PER_ADDRESS = 80
 
 /** One sale: the log and who is who. */
 export function syntheticLog(seed: number): LabelledLog {

@@ -92,6 +92,9 @@ function person(asker: Asker, sale: SyntheticSale, { clicks, refreshMs }: Person
   let at = draw() < 0.15 ? sale.opensAt - draw() * 1_500 : sale.opensAt - Math.log(1 - draw()) * 4_000
   let turn = 0
   const until = at + PATIENCE_MS
+  // Many press the button again and again at first, whatever it says.
+  const hurries = draw() < 0.3 ? whole(draw, 1, 6) : 0
+  const hurryMs = between(draw, 250, 800)
   // Few people change their address, between two networks, and each only seldom.
   const next = () => (draw() < 0.05 ? turn++ : turn)
   const early = sale.path(asker, at, turn)
@@ -100,11 +103,15 @@ function person(asker: Asker, sale: SyntheticSale, { clicks, refreshMs }: Person
   for (let asks = 0; at < until && asks < ASKS_MAX; asks++) {
     let [told, isEnd] = [NOTHING_TOLD_MS, false]
     for (let click = 0; click < clicks; click++) {
-      const answer = sale.buy(asker, at + click * draw() * 25, turn)
+      const answer = sale.buy(asker, at + click * (draw() * 25 + Math.min(300, sale.latency())), turn)
       told = answer.toldMs
       isEnd ||= ENDS.includes(answer.outcome)
     }
     if (isEnd && !(refreshMs > 0 && draw() < 0.3)) return
+    if (asks < hurries) {
+      at += hurryMs * between(draw, 0.8, 1.2) + sale.latency()
+      continue
+    }
     const waitMs = refreshMs > 0 ? Math.min(told || NOTHING_TOLD_MS, refreshMs * between(draw, 0.8, 1.3)) : told
     at += Math.max(WAIT_MS_MIN, waitMs) + sale.latency()
     if (refreshMs > 0) {
@@ -132,7 +139,7 @@ function fire(asker: Asker, sale: SyntheticSale, from: number, { everyMs, clicks
       const answers = Array.from({ length: clicks }, () => sale.buy(asker, at + sale.draw() * 15, turn++))
       if (answers.some(({ outcome }) => ENDS.includes(outcome))) return
     }
-    at += everyMs + sale.latency()
+    at += everyMs + sale.latency() + sale.machineLag()
   }
 }
 

@@ -2,6 +2,7 @@
 
 import {
   ACCESS_CALL,
+  ACCESS_FLAG,
   ACCESS_OUTCOME,
   type AccessCall,
   AccessColumns,
@@ -38,6 +39,8 @@ const OPENS_AFTER_MS = 5_000
 const FLUSH_MS = 100
 const BATCH_ROWS_MAX = 4_096
 const SKUS = 3
+/** Requests of anybody that seem too fast: double clicks whose first half was answered in between. */
+const IMPOSSIBLE_SHARE = 0.03
 const WINDOW_MS = 1_000
 
 /** One sale, its terms drawn from the seed: a long or a short queue, with limits or without, calm or overloaded. */
@@ -52,6 +55,8 @@ export class SyntheticSale {
   readonly #shedShare: number
   readonly #grantShare: number
   readonly #latencyMs: number
+  /** How long a request of a machine waits for one of its address' few connections, ms in the mean; 0 on a quick network. */
+  readonly #machineMs: number
   readonly #rows: Row[] = []
   /** Times of each buyer's latest asks. */
   readonly #asked = new Map<number, number[]>()
@@ -64,7 +69,8 @@ export class SyntheticSale {
     this.#limit = draw() < 0.5 ? whole(draw, 3, 8) : Number.POSITIVE_INFINITY
     this.#shedShare = draw() < 0.5 ? between(draw, 0, 0.3) : 0
     this.#grantShare = between(draw, 0.003, 0.03)
-    this.#latencyMs = logBetween(draw, 4, 60)
+    this.#latencyMs = logBetween(draw, 4, 200)
+    this.#machineMs = draw() < 0.5 ? 0 : logBetween(draw, 50, 3_000)
   }
 
   /** A product. */
@@ -75,6 +81,11 @@ export class SyntheticSale {
   /** How long an answer takes, ms. */
   latency(): number {
     return -Math.log(1 - this.draw()) * this.#latencyMs + 1
+  }
+
+  /** How long a machine waits for a connection, ms. */
+  machineLag(): number {
+    return -Math.log(1 - this.draw()) * this.#machineMs
   }
 
   /** Asks for the hidden path. */
@@ -89,7 +100,8 @@ export class SyntheticSale {
   /** Asks to buy. */
   buy(asker: Asker, at: number, turn = 0): Answered {
     const answered = this.#answer(asker, at)
-    this.note(asker, at, ACCESS_CALL.buy, answered, 0, turn)
+    const isImpossible = this.draw() < IMPOSSIBLE_SHARE
+    this.note(asker, at, ACCESS_CALL.buy, answered, isImpossible ? ACCESS_FLAG.impossibleTiming : 0, turn)
     return answered
   }
 

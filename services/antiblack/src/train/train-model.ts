@@ -21,9 +21,9 @@ export interface Trained {
 /** One buyer of so many is held out, with all its samples: neighbours in time would tell of each other. */
 const HELD_OUT_OF = 4
 /** Of those who are no abusers at most this share may score like one who is blocked, on held-out buyers. */
-const WRONG_SHARE_MAX = 0.0002
+const WRONG_SHARE_MAX = 0.0001
 /** Nobody is blocked below this score, whatever the held-out buyers say. */
-const BLOCK_SCORE_MIN = 0.99
+const BLOCK_SCORE_MIN = 0.995
 const BLOCK_SCORE_MAX = 0.9995
 /** Weights are rounded to 1/100 in the document, and left out when they are smaller than this. */
 const WEIGHT_MIN = 0.02
@@ -31,7 +31,7 @@ const MILD_STEPS: readonly ScoreStep[] = [
   { score: 0.5, tier: 2, forSeconds: 30 },
   { score: 0.75, tier: 3, forSeconds: 60 },
 ]
-const FALLS_FIRST = { tier: 4, forSeconds: 120 } as const
+const FALLS_FIRST: ScoreStep = { score: 0.95, tier: 4, forSeconds: 120 }
 const BLOCKED = { tier: 5, forSeconds: 300 } as const
 
 /** Trains twice: the second time neighbours who misbehave are those whom the first model has found, as in the engine. */
@@ -98,7 +98,7 @@ function stepsOf({ uids }: Samples, held: Int32Array, scored: Scored, { a, b }: 
   const scores = [...highest.values()].sort((one, other) => other - one)
   const worst = scores[Math.floor(scores.length * WRONG_SHARE_MAX)] ?? 0
   const blocked = Math.min(BLOCK_SCORE_MAX, Math.max(BLOCK_SCORE_MIN, round(worst + (1 - worst) / 4, 1e4)))
-  return [...MILD_STEPS, { score: round((0.75 + blocked) / 2, 100), ...FALLS_FIRST }, { score: blocked, ...BLOCKED }]
+  return [...MILD_STEPS, FALLS_FIRST, { score: blocked, ...BLOCKED }]
 }
 
 function confusionOf({ logOdds, isAbusive }: Scored, { a, b }: Calibration): Trained['confusion'] {
