@@ -1,6 +1,7 @@
 /** What became of each profile of the crowd. */
 
 import { ANSWER_CLASSES, type AnswerClass } from './answer-class.ts'
+import { Latencies, type Percentiles } from './latencies.ts'
 import { PROFILES, type Profile } from './profiles.ts'
 import type { Visit } from './visit.ts'
 
@@ -20,15 +21,17 @@ export interface ProfileFigures {
   readonly servedRatio: number
   /** Share of its asks that were answered on merit, 0..1. */
   readonly askMeritRatio: number
+  /** Of its asks, as it saw them: machines wait for a connection of their own, too. */
+  readonly latencyMs: Percentiles
 }
 
 /** Counts while the sale runs. */
 export class ProfileCounts {
   buyers = 0
   asks = 0
-  granted = 0
   probes = 0
   readonly answers = zeroAnswers()
+  readonly #latencies = new Latencies()
   #admitted = 0
   #blocked = 0
   #shed = 0
@@ -44,7 +47,8 @@ export class ProfileCounts {
     return this.#blocked
   }
 
-  onAnswer(answer: AnswerClass): void {
+  onAnswer(answer: AnswerClass, latencyMs: number): void {
+    this.#latencies.add(latencyMs)
     this.asks++
     this.answers[answer]++
   }
@@ -74,6 +78,7 @@ export class ProfileCounts {
       probes: this.probes,
       servedRatio: ratio(this.#served, this.buyers, 1),
       askMeritRatio: ratio(granted + queued + soldOut + refused, this.asks, 1),
+      latencyMs: this.#latencies.read(),
     }
   }
 }

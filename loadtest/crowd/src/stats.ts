@@ -2,6 +2,7 @@
 
 import type { AnswerClass } from './answer-class.ts'
 import type { BuyerPlan } from './buyer-plan.ts'
+import { Latencies, type Percentiles } from './latencies.ts'
 import { countsByProfile, type ProfileFigures, ratio, zeroAnswers } from './profile-figures.ts'
 import { ABUSIVE_PROFILES, HONEST_PROFILES, PROFILES, type Profile } from './profiles.ts'
 import type { Visit } from './visit.ts'
@@ -22,10 +23,6 @@ export interface PromisedOrder {
 }
 
 const COMPLAINTS_MAX = 100
-/** Latency buckets: 5 % wide from 0.1 ms on; 300 of them reach beyond 200 s. */
-const BUCKET_WIDTH = 1.05
-const BUCKETS = 300
-const BUCKET_FIRST_MS = 0.1
 
 /** Everything that is counted; plain numbers, read when the report is made. */
 export class CrowdStats {
@@ -46,18 +43,16 @@ export class CrowdStats {
   complaintCount = 0
   readonly #profiles = countsByProfile()
   readonly #buyersWithOrder = new Set<number>()
-  readonly #buckets = new Float64Array(BUCKETS)
-  #latencyMax = 0
-  #latencies = 0
+  readonly #latencies = new Latencies()
 
   /** Counts one answered buy request. */
   onAnswer({ profile }: Pick<BuyerPlan, 'profile'>, answer: AnswerClass, latencyMs: number, at: number): void {
     this.asks++
     this.answers[answer]++
-    this.#profiles[profile].onAnswer(answer)
+    this.#profiles[profile].onAnswer(answer, latencyMs)
     if (this.firstAskAt === 0) this.firstAskAt = at
     this.lastAskAt = at
-    this.#observe(latencyMs)
+    this.#latencies.add(latencyMs)
   }
 
   /** Counts a call to a path that nobody gave out. */
@@ -121,32 +116,7 @@ export class CrowdStats {
   }
 
   /** Percentiles of the buy requests in ms; each at most one bucket (5 %) above the true value. */
-  latency(): { p50: number; p95: number; p99: number; max: number } {
-    return {
-      p50: this.#percentile(0.5),
-      p95: this.#percentile(0.95),
-      p99: this.#percentile(0.99),
-      max: this.#latencyMax,
-    }
+  latency(): Percentiles {
+    return this.#latencies.read()
   }
-
-  #observe(ms: number): void {
-    const bucket = ms <= BUCKET_FIRST_MS ? 0 : Math.ceil(Math.log(ms / BUCKET_FIRST_MS) / Math.log(BUCKET_WIDTH))
-    this.#buckets[Math.min(bucket, BUCKETS - 1)]++
-    this.#latencies++
-    if (ms > this.#latencyMax) this.#latencyMax = round(ms)
-  }
-
-  #percentile(share: number): number {
-    let left = Math.ceil(this.#latencies * share)
-    for (let bucket = 0; bucket < BUCKETS; bucket++) {
-      left -= this.#buckets[bucket] ?? 0
-      if (left <= 0) return Math.min(round(BUCKET_FIRST_MS * BUCKET_WIDTH ** bucket), this.#latencyMax)
-    }
-    return this.#latencyMax
-  }
-}
-
-function round(ms: number): number {
-  return Math.round(ms * 10) / 10
 }
