@@ -89,7 +89,7 @@ export function isToldToWait(outcome: AccessOutcome): boolean {
 /** Bytes of all sketches and tables, whatever keys come: 4.5 MiB. */
 export const STAGE_ONE_BYTES = 16 * (2 * UID_WIDTH + 2 * ADDRESS_WIDTH + 2 * STRIKE_WIDTH) + 16 * TOLD_PLACES
 
-/** The rules of one limiter process. An ask takes about 0.3 us and 0 bytes: stage-one.test.ts. */
+/** The rules of one limiter process. An ask takes about 0.5 us and 0 bytes: stage-one.test.ts. */
 export class StageOne {
   /** Requests that were graded worse than 0, by tier. */
   readonly graded = new Float64Array(6)
