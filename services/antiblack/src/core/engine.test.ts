@@ -221,6 +221,18 @@ describe('the engine', () => {
     expect(counts).toEqual([10, 5, 0])
   })
 
+  test('judges buyers in the same tick, however many bad addresses there are', () => {
+    const rows = Array.from({ length: 200 }, (_, index) => ({
+      ...{ at: NOW + index, address: `30.${index}.0.1`, flags: ACCESS_FLAG.badSignature },
+    }))
+    const forgers = Array.from({ length: 31 }, () => rows).flat()
+    const engine = engineWith([...forgers, ...scripted(5)], { ...LIMITS, verdictsPerTick: 8, judgedPerTick: 400 })
+
+    const kinds = engine.tick(NOW + 3_000).map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind === 'ip')).toHaveLength(2)
+    expect(kinds).toContain('uid')
+  })
+
   test('explains a grade by figures, by what weighed most, and by rules', () => {
     const engine = engineWith(scripted(5))
     engine.tick(NOW + 3_000)

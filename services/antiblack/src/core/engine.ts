@@ -25,7 +25,7 @@ export interface AbuseLimits {
   readonly verdictsMax: number
   /** Verdicts that one tick gives at most; the rest follow in the next. */
   readonly verdictsPerTick: number
-  /** Subjects that one tick judges at most; the rest follow in the next. */
+  /** Buyers that one tick judges at most (about 5 us each), and a quarter as many of each other kind; the rest follow in the next. */
   readonly judgedPerTick: number
   /** Seeds the hashes of the sketches, so that nobody can aim at a collision. */
   readonly seed: number
@@ -39,7 +39,7 @@ export const DEFAULT_ABUSE_LIMITS: AbuseLimits = {
   devicesMax: 8_192,
   verdictsMax: 50_000,
   verdictsPerTick: 500,
-  judgedPerTick: 20_000,
+  judgedPerTick: 6_000,
   seed: 0,
 }
 
@@ -74,6 +74,9 @@ export interface AbuseCounters {
   /** Times that a verdict was not given because `verdictsMax` were in force. */
   dropped: number
 }
+
+/** Part of a tick's judgements and verdicts that addresses, subnets and devices may each take: a quarter is left for buyers. */
+const GROUP_PART = 0.25
 
 /** A buyer who deserves this or worse is one who misbehaves, for those who share an address with it. */
 export const BAD_TIER: Tier = 3
@@ -126,15 +129,13 @@ export class AbuseEngine {
     this.#now = now
     this.#book.sweep(now)
     const said: AbuseVerdict[] = []
-    let left = this.limits.judgedPerTick
-    // The few groups first: a flood of buyers must not keep what is lifted from them waiting.
+    const { judgedPerTick, verdictsPerTick } = this.limits
+    // The groups first: a flood of buyers must not keep what is lifted from them waiting; but only a part each, so that a
+    // spray of addresses does not keep the buyers waiting.
     for (const kind of ['ip', 'subnet', 'device', 'uid'] as const) {
-      for (; left > 0 && said.length < this.limits.verdictsPerTick; left--) {
-        const place = this.#crowd[kind].nextTouched()
-        if (place === NO_PLACE) break
-        const verdict = kind === 'uid' ? this.#judgeBuyer(place, now) : this.#judgeGroup(this.#crowd[kind], place, now)
-        if (verdict !== undefined) said.push(verdict)
-      }
+      const part = kind === 'uid' ? 1 : GROUP_PART
+      const most = kind === 'uid' ? verdictsPerTick : said.length + Math.ceil(verdictsPerTick * part)
+      this.#judgeSome(kind, Math.ceil(judgedPerTick * part), Math.min(most, verdictsPerTick), now, said)
     }
     return said
   }
@@ -201,6 +202,15 @@ export class AbuseEngine {
   /** Bytes of the tables, taken at the start. */
   get bytes(): number {
     return SUBJECT_KINDS.reduce((sum, kind) => sum + this.#crowd[kind].bytes, 0)
+  }
+
+  #judgeSome(kind: SubjectKind, judgedMax: number, saidMax: number, now: number, said: AbuseVerdict[]): void {
+    for (let left = judgedMax; left > 0 && said.length < saidMax; left--) {
+      const place = this.#crowd[kind].nextTouched()
+      if (place === NO_PLACE) return
+      const verdict = kind === 'uid' ? this.#judgeBuyer(place, now) : this.#judgeGroup(this.#crowd[kind], place, now)
+      if (verdict !== undefined) said.push(verdict)
+    }
   }
 
   #judgeBuyer(place: number, now: number): AbuseVerdict | undefined {
