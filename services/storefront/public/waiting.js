@@ -34,8 +34,7 @@ export function admissionText(activity, now) {
 
 function drawText({ commit, seed, drawSeconds, drawnAt }, opensAt, now) {
   const published = `Published before the sale: ${commit.slice(0, COMMIT_CHARS)}…`
-  if (now < opensAt)
-    return `Who asks in the first ${drawSeconds} seconds takes part in a draw. ${published}`
+  if (now < opensAt) return `Who asks in the first ${drawSeconds} seconds takes part in a draw. ${published}`
   if (now < drawnAt) return `The draw is held in ${inWords(drawnAt - now)}. ${published}`
   return seed
     ? `The draw is over. Anybody can check it with the seed ${seed}.`
