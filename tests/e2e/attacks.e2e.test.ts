@@ -65,6 +65,26 @@ function forge(uid: number, more: Partial<Parameters<typeof issueTicket>[1]> = {
 }
 
 describe('the hidden path', () => {
+  test('a ticket that is replayed brings the same token, then nothing: never a second grant', async () => {
+    const session = await shop.signIn()
+    const path = await pathOf(sale, session)
+    const granted = await shop.buy(sale, session)
+    const before = (await shop.figures(sale)).stock
+
+    const again = await Promise.all(Array.from({ length: 5 }, () => buy(session, path)))
+    const tokens = again.filter(({ status }) => status === 200).map(({ body }) => body.token)
+    expect(new Set(tokens)).toEqual(new Set([granted.body.token]))
+    expect(again.every(({ status }) => [200, 429].includes(status))).toBe(true)
+
+    expect((await shop.cart(session, granted.body.token)).status).toBe(201)
+    // At a buyer's pace: who hammers is blocked.
+    await waitFor('already bought', async () => {
+      await sleep(700)
+      return (await buy(session, path)).body.code === 'already_bought'
+    })
+    expect((await shop.figures(sale)).stock).toBe(before)
+  })
+
   test('no ticket, and what is none, is refused', async () => {
     const { activityId, skuId } = sale
     const none = ['', 'x', `${activityId}.${skuId}`, `${activityId}.${skuId}.`, '%00', 'a'.repeat(2_000)]
@@ -121,26 +141,6 @@ describe('the hidden path', () => {
     changes.push((path) => path.replace(/buy\/\d+\./, `buy/${guarded.activityId}.`))
 
     for (const change of changes) expect(await tried((uid) => change(forge(uid)))).toEqual([400, 'bad_ticket'])
-  })
-
-  test('a ticket that is replayed brings the same token, then nothing: never a second grant', async () => {
-    const session = await shop.signIn()
-    const path = await pathOf(sale, session)
-    const granted = await shop.buy(sale, session)
-    const before = (await shop.figures(sale)).stock
-
-    const again = await Promise.all(Array.from({ length: 10 }, () => buy(session, path)))
-    const tokens = again.filter(({ status }) => status === 200).map(({ body }) => body.token)
-    expect(new Set(tokens)).toEqual(new Set([granted.body.token]))
-    expect(again.every(({ status }) => [200, 429].includes(status))).toBe(true)
-
-    expect((await shop.cart(session, granted.body.token)).status).toBe(201)
-    // At a buyer's pace: who asks 50 times a second is blocked.
-    await waitFor('already bought', async () => {
-      await sleep(500)
-      return (await buy(session, path)).body.code === 'already_bought'
-    })
-    expect((await shop.figures(sale)).stock).toBe(before)
   })
 
   test('after a reset the tickets of the run before are void', async () => {
