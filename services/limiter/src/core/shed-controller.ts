@@ -20,12 +20,16 @@ export const LOOP_MS_TARGET = 40
 const LOOP_DEMAND_MIN = 0.5
 /** So many looks must agree before it opens, or before it closes on the best tier. */
 const LOOKS_TO_OPEN = 2
+const LOOKS_TO_FASTER = 5
 const STANDING_LOOKS = 3
 /** Of the capacity that was seen, so much is let in when it closes. */
 const CLOSE_TO = 0.97
-/** Each look it closes by this part at least, and opens by this part at most: half as much again in a second. */
+/** Each look it closes by this part at least. */
 const CLOSE_BY = 0.02
+/** It opens by this part; after a quarter of a second of calm by half as much again with each look, up to a quarter. */
 const OPEN_BY = 0.02
+const OPEN_FASTER = 1.5
+const OPEN_BY_MAX = 0.25
 /** An event loop that is late closes by this much. */
 const CLOSE_BY_LOOP = 0.2
 /** New figures count by this part. */
@@ -74,8 +78,9 @@ export function openState(): ShedState {
  * One look. `state.demand` is written over and handed on.
  *
  * ```
- *   wait > 10 ms or loop > 40 ms   close: to where what is let in fits what Middle answered, 2 % at least
- *   wait < 5 ms, twice in a row    open: 2 % more are let in
+ *   wait > 10 ms                   close: to where what is let in fits what Middle answered, by 2 % at least
+ *   loop > 40 ms                   close by 20 %, down to the best tier
+ *   wait < 5 ms, twice in a row    open: 2 % more are let in, then faster
  *   between                        hold
  *
  *   rank    0 ──────────────── 16 ── 32 ── 48 ── 64 ──────── 80 ─── 95
@@ -96,7 +101,7 @@ export function moveThreshold(state: ShedState, sample: ShedSample): ShedState {
     return { ...seen, threshold: isWaitHot ? closed(seen) : closedForLoop(seen), calmLooks: 0 }
   }
   const calmLooks = sample.waitMs < CALM_MS ? state.calmLooks + 1 : 0
-  return { ...seen, threshold: calmLooks >= LOOKS_TO_OPEN ? opened(seen) : seen.threshold, calmLooks }
+  return { ...seen, threshold: calmLooks >= LOOKS_TO_OPEN ? opened(seen, calmLooks) : seen.threshold, calmLooks }
 }
 
 /** The level below which the demand sums up to `wanted`; RANKS when all of it does not. */
@@ -154,7 +159,8 @@ function openedBest({ demand, threshold }: ShedState): number {
   return Math.min(BEST_EDGE, Math.max(level, threshold + 1))
 }
 
-function opened({ demand, threshold }: ShedState): number {
+function opened({ demand, threshold }: ShedState, calmLooks: number): number {
   if (threshold >= RANKS) return RANKS
-  return Math.max(threshold, levelOf(demand, demandBelow(demand, threshold) * (1 + OPEN_BY)))
+  const part = Math.min(OPEN_BY_MAX, OPEN_BY * OPEN_FASTER ** Math.max(0, calmLooks - LOOKS_TO_FASTER))
+  return Math.max(threshold, levelOf(demand, demandBelow(demand, threshold) * (1 + part)))
 }
