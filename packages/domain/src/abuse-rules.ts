@@ -24,6 +24,8 @@ export const ABUSE_COUNTS = [
   'forged',
   /** Before the opening, or before the time that was told. */
   'early',
+  /** Tickets that have run out; a person takes a new one then. */
+  'expired',
   'impossible',
   'honeypot',
   /** Paths that do not exist, requests that cannot be read. */
@@ -90,6 +92,8 @@ export const DEFAULT_ABUSE_RULES: AbuseRulesDoc = {
     rule('honeypot', 'uid', 60, 'honeypot', 1, 5, 600, 'asked for a path that only a script can see'),
     rule('forged-tickets', 'uid', 60, 'forged', 5, 5, 300, 'sent tickets that nobody has given out'),
     rule('impossible-timing', 'uid', 60, 'impossible', 120, 4, 120, 'asks faster than anybody can, twice a second'),
+    rule('old-tickets', 'uid', 60, 'expired', 6, 4, 120, 'asks on with a ticket that has run out'),
+    rule('older-tickets', 'uid', 60, 'expired', 9, 5, 300, 'asks on and on with a ticket that has run out'),
     rule('unknown-paths', 'uid', 60, 'unknown', 20, 4, 120, 'tried paths that do not exist'),
     rule('many-addresses', 'uid', 60, 'addresses', 8, 5, 300, 'one buyer at eight addresses within a minute'),
     rule('some-addresses', 'uid', 60, 'addresses', 5, 3, 120, 'one buyer at five addresses within a minute'),

@@ -20,6 +20,7 @@ export function factsOf(outcome: number, flags: number): number {
   if (outcome === ACCESS_OUTCOME.rateLimited) facts |= 1 << COUNT.rateLimited
   if (outcome === ACCESS_OUTCOME.notStarted || (flags & ACCESS_FLAG.early) !== 0) facts |= 1 << COUNT.early
   if (outcome === ACCESS_OUTCOME.notFound || outcome === ACCESS_OUTCOME.badRequest) facts |= 1 << COUNT.unknown
+  if ((flags & ACCESS_FLAG.expiredTicket) !== 0) facts |= 1 << COUNT.expired
   if ((flags & FORGED) !== 0) facts |= 1 << COUNT.forged
   if ((flags & ACCESS_FLAG.impossibleTiming) !== 0) facts |= 1 << COUNT.impossible
   if ((flags & ACCESS_FLAG.honeypot) !== 0) facts |= 1 << COUNT.honeypot
