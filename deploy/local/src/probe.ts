@@ -2,7 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** What the probe measured; ms. `soldOutAfterMs` counts from the opening, the spread is between limiters of one SKU. */
+/**
+ * What the probe measured; ms. `soldOutAfterMs` counts from the opening, the spread is between limiters of one SKU. -1: not seen,
+ * as the opening when a challenge stands before the path.
+ */
 export interface ProbeResult {
   readonly openLateMs: number
   readonly soldOutAfterMs: number
