@@ -5,7 +5,7 @@ export const WINDOW_MAX = 4_096
 /** Fewest: a node that answers 1,000 a second has them for 12 ms. */
 export const WINDOW_MIN = 12
 /** At the start. */
-export const WINDOW_INITIAL = 128
+export const WINDOW_INITIAL = 256
 /** The way there and back should take no longer than this, ms. */
 export const ROUND_MS_TARGET = 10
 /** A way of so many times the target is the crowd's own doing: the window is halved without a trial. */
