@@ -11,6 +11,9 @@ import { ShedLane } from './shed-lane.ts'
 export const LANES_MAX = 64
 /** An ask that has less of its time left when it leaves the queue would be answered too late. */
 const LEFT_MS_MIN = 5
+/** From tier 3 on, who has waited for longer than this is shed: a place under way is worth more to a fresher one. */
+const WORSE_WAIT_MS_MAX = 10
+const WORSE_LEVEL = 3 * COHORTS
 /** The clock of a tick may be late by this much without meaning anything. */
 const TICK_SLACK_MS = 2
 
@@ -242,12 +245,14 @@ export class Shedding {
   #sendNext(lane: ShedLane, slot: number): void {
     const { asks, onNoLink } = this.#parts
     const askId = this.#handle[slot] as number
+    const level = this.#level[slot] as number
+    const waitMs = this.#now - (this.#since[slot] as number)
+    const isStale = level >= WORSE_LEVEL && waitMs > WORSE_WAIT_MS_MAX
     const isLate = asks.deadlineOf(askId) - this.#now < LEFT_MS_MIN
-    if (isLate || (this.#level[slot] as number) >= lane.thresholdAt(this.#now)) {
+    if (isStale || isLate || level >= lane.thresholdAt(this.#now)) {
       this.#drop(lane, slot)
       return
     }
-    const waitMs = this.#now - (this.#since[slot] as number)
     if (waitMs > lane.waitMs) lane.waitMs = waitMs
     this.#state[slot] = NOWHERE
     if (!this.#send(lane, slot, asks.uidOf(askId), asks.activityOf(askId), asks.skuOf(askId))) onNoLink(askId)
