@@ -45,12 +45,18 @@ describe('a buyer', () => {
     expect(verdicts.filter(({ key }) => key === '999')).toEqual([])
   })
 
-  test('who asks again and again against what it was told is blocked, with a reason in words', () => {
+  test('who asks again and again against what it was told falls first, with a reason in words', () => {
     const [verdict] = engineWith(scripted(5)).tick(NOW + 3_000)
 
-    expect(verdict).toMatchObject({ kind: 'uid', key: '5', tier: 5, isShadow: false, by: 'antiblack' })
+    expect(verdict).toMatchObject({ kind: 'uid', key: '5', tier: 4, isShadow: false, by: 'antiblack' })
     expect(verdict?.reason).toMatch(/machine-pace|score/)
     expect(verdict?.id).toMatch(/^[0-9a-f]{16}$/)
+  })
+
+  test('who holds the reload key for a hundred asks is not blocked; a machine that goes on and on is', () => {
+    expect(engineWith(scripted(5, 100)).tick(NOW + 26_000)).toMatchObject([{ key: '5', tier: 4 }])
+
+    expect(engineWith(scripted(5, 160)).tick(NOW + 41_000)).toMatchObject([{ key: '5', tier: 5 }])
   })
 
   test('whose verdict made the answers worse is not judged by those answers', () => {
@@ -286,7 +292,7 @@ describe('the engine', () => {
     expect(engine.bytes).toBe(bytes)
     expect(engine.size).toBeLessThanOrEqual(512 + 256 + 128 + 128)
     expect(engine.turnedAway).toBeGreaterThan(10_000)
-    expect(engine.tick(NOW + 20_000)).toMatchObject([{ key: '1', tier: 5 }])
+    expect(engine.tick(NOW + 20_000)).toMatchObject([{ key: '1', tier: 4 }])
   })
 
   test('takes a row in without making an object: a few boxed numbers at most', () => {

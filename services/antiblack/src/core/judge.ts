@@ -19,6 +19,12 @@ const GRAVE_TIER: Tier = 4
 const GRAVE_ASKS_MIN = 5
 const GRAVE_MISDEEDS_MIN = 2
 const GRAVE_ADDRESSES_MIN = 2.5
+/**
+ * To shut a buyer out it needs what no person does: to be at three addresses, to forge, or to go on at a machine's pace when
+ * a hundred clicks of a person who holds the reload key were over. Until then it falls first where somebody must.
+ */
+const BLOCKED_FORGED_MIN = 2
+const BLOCKED_HASTY_MIN = 120
 /** Who is graded already keeps the grade down to so much less of a score. */
 const KEEP_SCORE = 0.15
 /** With a single good buyer behind it an address is graded no worse. */
@@ -49,7 +55,7 @@ export class BuyerJudge {
     const rule = this.#rules.worst(uid, place, now)
     const keptRule = this.#rules.worst(uid, place, now, KEEP_PART)
     const score = this.score(place, now)
-    const most = hasOwnEvidence(uid, place, now) ? BLOCKED_TIER : ((GRAVE_TIER - 1) as Tier)
+    const most = mostByModel(uid, place, now)
     return {
       grade: worse(gradeByRule(rule), atMost(this.#gradeByScore(score, 0), most)),
       kept: worse(gradeByRule(keptRule), atMost(this.#gradeByScore(score, KEEP_SCORE), most)),
@@ -116,10 +122,14 @@ export function isWorthJudging({ windows }: Buyers, place: number, now: number):
   return asks >= ASKS_MIN || windows.count(place, COUNT.misdeeds, WINDOW.minute, now) > 0
 }
 
-function hasOwnEvidence({ windows, first }: Buyers, place: number, now: number): boolean {
+/** The worst tier that the model alone may give, by the buyer's own evidence. */
+function mostByModel({ windows, first }: Buyers, place: number, now: number): Tier {
   const minute = (figure: number) => windows.count(place, figure, WINDOW.minute, now)
-  const isOdd = minute(COUNT.misdeeds) >= GRAVE_MISDEEDS_MIN || first.estimate(place, now) >= GRAVE_ADDRESSES_MIN
-  return isOdd || minute(COUNT.asks) >= GRAVE_ASKS_MIN
+  const isRoaming = first.estimate(place, now) >= GRAVE_ADDRESSES_MIN
+  const isRelentless = minute(COUNT.hasty) >= BLOCKED_HASTY_MIN
+  if (isRoaming || isRelentless || minute(COUNT.forged) >= BLOCKED_FORGED_MIN) return BLOCKED_TIER
+  const isOdd = minute(COUNT.misdeeds) >= GRAVE_MISDEEDS_MIN || minute(COUNT.asks) >= GRAVE_ASKS_MIN
+  return isOdd ? GRAVE_TIER : ((GRAVE_TIER - 1) as Tier)
 }
 
 function gradeByRule(rule: AbuseRule | undefined): Grade | undefined {
