@@ -33,7 +33,10 @@ test.each(ROLES.map((role, index) => [role, index] as const))('kill -9 %s', asyn
 })
 
 test('one after the other: Middle, master, router, limiter, dcacenter, antiblack', async () => {
-  const { told } = await sellWhile(['middle@1', 'master@1.5', 'router@2', 'limiter@2.5', 'dcacenter@3', 'antiblack@3'], 77)
+  const { told } = await sellWhile(
+    ['middle@1', 'master@1.5', 'router@2', 'limiter@2.5', 'dcacenter@3', 'antiblack@3'],
+    77,
+  )
 
   expect(told).toMatchObject({ ok: true, oversold: 0, duplicates: 0, lost: 0, violations: [], paid: 60, unsold: 0 })
 })

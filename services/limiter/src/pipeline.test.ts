@@ -155,9 +155,9 @@ test('tickets of others and guessed shapes make a buyer worse at once, and the l
   expect(buy(5, { ticket: 'guess' }).outcome).toBe('bad_ticket')
   buy(5)
 
-  expect(rows.map(({ flags }) => flags)).toEqual([ACCESS_FLAG.foreignTicket, ACCESS_FLAG.honeypot])
+  expect(rows.map(({ flags }) => flags)).toEqual([ACCESS_FLAG.foreignTicket, ACCESS_FLAG.badSignature])
   asks.sweep(1_000, () => problem('internal'))
-  expect(rows.at(-1)).toMatchObject({ uid: 5, tier: 3 })
+  expect(rows.at(-1)).toMatchObject({ uid: 5, tier: 2 })
 })
 
 test('an address that is forwarded counts only from a trusted proxy, however it changes', () => {

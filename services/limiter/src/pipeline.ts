@@ -119,7 +119,7 @@ export class Pipeline {
     const scope = readTicketScope(ticket)
     if (scope === undefined) {
       who.uid = this.uidOf(exchange, now)
-      grader.strike(who, ACCESS_FLAG.honeypot, now)
+      grader.strike(who, ACCESS_FLAG.badSignature, now)
       return problem('bad_ticket')
     }
     who.activityId = scope.activityId

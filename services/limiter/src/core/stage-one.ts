@@ -86,8 +86,8 @@ export function isToldToWait(outcome: AccessOutcome): boolean {
   return outcome === ACCESS_OUTCOME.queued || outcome === ACCESS_OUTCOME.shed || outcome === ACCESS_OUTCOME.unavailable
 }
 
-/** Bytes of all sketches and tables, whatever keys come: 4.5 MiB. */
-export const STAGE_ONE_BYTES = 16 * (2 * UID_WIDTH + 2 * ADDRESS_WIDTH + 2 * STRIKE_WIDTH) + 16 * TOLD_PLACES
+/** Bytes of all sketches and tables, whatever keys come: 4.6 MiB. */
+export const STAGE_ONE_BYTES = 16 * (2 * UID_WIDTH + 2 * ADDRESS_WIDTH + 2 * STRIKE_WIDTH) + 17 * TOLD_PLACES
 
 /** The rules of one limiter process. An ask takes about 0.5 us and 0 bytes: stage-one.test.ts. */
 export class StageOne {
@@ -146,7 +146,7 @@ export class StageOne {
 
   /** A buyer was told to come back later. */
   toldToWait(uid: number, now: number): void {
-    if (uid !== 0) this.#told.set(uid, now + this.#rules.againMsMin)
+    if (uid !== 0) this.#told.set(uid, now, now + this.#rules.againMsMin)
   }
 
   #tierOfBuyer(who: Requester, now: number): number {
@@ -164,33 +164,43 @@ function worst(steps: readonly Step[], count: number): number {
   return tier
 }
 
+/** Answers so close together belong to one click, or to one machine, ms. */
+const SAME_CLICK_MS = 300
+/** The second half of a double click may come after the first one was answered; the third request of a click is no person's. */
+const SOON_MIN = 2
+
 /** Until when each of the last buyers who were told to wait cannot be back; one place for a hash, no more than that. */
 class WaitTold {
   readonly #uids: Float64Array
   readonly #until: Float64Array
+  readonly #soon: Uint8Array
   readonly #mask: number
 
   constructor(places: number) {
     this.#uids = new Float64Array(places)
     this.#until = new Float64Array(places)
+    this.#soon = new Uint8Array(places)
     this.#mask = places - 1
   }
 
   get bytes(): number {
-    return this.#uids.byteLength + this.#until.byteLength
+    return this.#uids.byteLength + this.#until.byteLength + this.#soon.byteLength
   }
 
-  set(uid: number, until: number): void {
+  set(uid: number, now: number, until: number): void {
     const place = hashUid(uid) & this.#mask
+    const isSameClick = this.#uids[place] === uid && now - (this.#until[place] as number) < SAME_CLICK_MS
+    if (!isSameClick) this.#soon[place] = 0
     this.#uids[place] = uid
     this.#until[place] = until
   }
 
-  /** Once: who comes too soon is counted for it one time per answer. */
+  /** Once per answer: who comes too soon is counted for it one time. */
   isTooSoon(uid: number, now: number): boolean {
     const place = hashUid(uid) & this.#mask
-    if (this.#uids[place] !== uid) return false
-    this.#uids[place] = 0
-    return now < (this.#until[place] as number)
+    if (this.#uids[place] !== uid || now >= (this.#until[place] as number)) return false
+    this.#until[place] = now
+    this.#soon[place] = Math.min(0xff, (this.#soon[place] as number) + 1)
+    return (this.#soon[place] as number) >= SOON_MIN
   }
 }
