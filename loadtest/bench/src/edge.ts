@@ -1,4 +1,3 @@
-import { DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 /**
  * Bench `edge`: a buy that is answered sold-out, and a full decision through a real Middle with every stage on (gate,
  * session, ticket, access limits, reservation, queue, merge), each beside a bare uWebSockets.js handler that sends the
@@ -12,6 +11,7 @@ import { DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 import { freePort, startRedis } from '@bigtap/engines'
 import { nullLogger } from '@bigtap/kernel'
 import { CatalogStore, connectStore, Ledger, Reservations } from '@bigtap/store'
