@@ -16,6 +16,7 @@ import { AskTable } from './core/ask-table.ts'
 import type { CohortKey } from './core/cohort.ts'
 import { Gate, notStartedReply } from './core/gate.ts'
 import { Grader } from './core/grade.ts'
+import { HeldBack } from './core/held-back.ts'
 import { type AccessLog, NO_LOG, NO_PROFILE, NO_VERDICTS, type Profile, type VerdictBook } from './core/ports.ts'
 import { EDGE_FAULTS, retryReply } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
@@ -103,23 +104,8 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
   const { links, again, shedding } = linkToMiddle(settings, { ...parts, asks, gate })
   const { isTrusted } = settings
   const count = counts.count
-  const { verdicts = NO_VERDICTS, profile = NO_PROFILE } = parts
-  const rules = new StageOne({ seed: Buffer.from(random.bytes(4)).readUInt32LE() })
-  const grader = new Grader({ rules, verdicts, profile })
-  const log = watchedLog(parts.log ?? NO_LOG, rules, clock)
-  const held = new HeldRequests({ log, count })
-  const limits = new AccessLimits({ shareAt: (now) => shareOf(mirror.shares(), settings.nodeId, now) })
-  limits.watch(metrics, clock)
-  const checks = {
-    sessions: new Sessions(ring),
-    tickets: new Tickets(ring),
-    limits,
-    grader,
-    held,
-    log,
-    shedding,
-    cohortKey: cohortKeyOf(settings.clusterSecret),
-  }
+  const { verdicts = NO_VERDICTS } = parts
+  const checks = { ...createGuards(settings, parts, count), shedding }
   const stages = { clock, random, ring, gate, ...checks, asks }
   const pipeline = new Pipeline({ ...stages, seats, asker: again, isTrusted, count })
   const { verifyIdToken, once = { take: async () => true } } = parts
@@ -156,6 +142,7 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     pages.clear()
     links.follow(mirror.slotTable())
   })
+  const { limits } = checks
   const figures = { edge, asks, shedding, answers: counts, skus: gate.counts, catalog: mirror, limits }
   return assemble({
     edge,
@@ -172,6 +159,26 @@ export function createLimiter(settings: LimiterSettings, parts: LimiterParts): L
     figures,
     shedding,
   })
+}
+
+/** What grades and limits those who ask, and the log of what becomes of them. */
+function createGuards(settings: LimiterSettings, parts: LimiterParts, count: AnswerCounts['count']) {
+  const { clock, metrics, mirror, random, ring, verdicts = NO_VERDICTS, profile = NO_PROFILE } = parts
+  const rules = new StageOne({ seed: Buffer.from(random.bytes(4)).readUInt32LE() })
+  const log = watchedLog(parts.log ?? NO_LOG, rules, clock)
+  const limits = new AccessLimits({ shareAt: (now) => shareOf(mirror.shares(), settings.nodeId, now) })
+  limits.watch(metrics, clock)
+  const heldBack = new HeldBack()
+  const tries = () => heldBack.count
+  metrics.gauge('bigtap_limiter_held_back_total', 'Tries of those graded as machines that came too soon', tries)
+  return {
+    sessions: new Sessions(ring),
+    tickets: new Tickets(ring),
+    grader: new Grader({ rules, verdicts, profile }),
+    held: new HeldRequests({ log, count }),
+    cohortKey: cohortKeyOf(settings.clusterSecret),
+    ...{ limits, heldBack, log },
+  }
 }
 
 /** All limiters derive the same key, so that a buyer's cohort is the same at each. */

@@ -15,6 +15,7 @@ import { AccessLimits } from './core/access-limits.ts'
 import { AskTable } from './core/ask-table.ts'
 import { Gate } from './core/gate.ts'
 import { Grader } from './core/grade.ts'
+import { HeldBack } from './core/held-back.ts'
 import { type AccessLog, NO_PROFILE, type VerdictBook } from './core/ports.ts'
 import { problem } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
@@ -96,6 +97,7 @@ beforeEach(() => {
       limits: new AccessLimits(),
     },
     ...{
+      heldBack: new HeldBack(),
       grader: new Grader({ rules, verdicts, profile: NO_PROFILE }),
       held: new HeldRequests({ log, count: () => undefined }),
     },

@@ -1,7 +1,7 @@
 /**
  * A buy, stage by stage, ordered by cost: what is decided first is cheapest and refuses most.
  *
- *   gate → session → grade ─► blocked, shed? → ticket → access limits → reservation → queue by rank → merge → Middle
+ *   gate → session → grade ─► blocked, shed? → ticket → held back? → access limits → reservation → queue by rank → merge → Middle
  *
  * The grade comes before the ticket, because who is to be shed should cost no signature. What becomes of a request goes
  * to the log.
@@ -17,6 +17,7 @@ import { type AskTable, CROWDED, FULL, JOINED, type Waiting } from './core/ask-t
 import { type CohortKey, cohortOf } from './core/cohort.ts'
 import { type Gate, gateReply, type SkuView } from './core/gate.ts'
 import { COHORTS, type Grader } from './core/grade.ts'
+import type { HeldBack } from './core/held-back.ts'
 import type { AccessLog } from './core/ports.ts'
 import { BLOCKED, OVERLOADED_CLOSING, problem, retryReply, retryReplyIn } from './core/replies.ts'
 import type { Reply } from './core/reply.ts'
@@ -47,6 +48,7 @@ export interface PipelineParts {
   readonly sessions: Sessions
   readonly tickets: Tickets
   readonly limits: AccessLimits
+  readonly heldBack: HeldBack
   readonly seats: Seats
   readonly asks: AskTable
   readonly asker: Asker
@@ -142,9 +144,11 @@ export class Pipeline {
     return refusal ?? this.#ask(exchange, who, view, level)
   }
 
-  /** Access limits, then reservation. */
+  /** Those held back, access limits, then reservation. */
   #accessReply(who: Requester, now: number, { activity }: SkuView): Reply | undefined {
-    const waitMs = this.#parts.limits.take(activity, this.#access.of(who), now)
+    const { heldBack, limits } = this.#parts
+    const heldMs = heldBack.take(who, activity, now)
+    const waitMs = heldMs > 0 ? heldMs : limits.take(activity, this.#access.of(who), now)
     if (waitMs > 0) return retryReplyIn('rate_limited', waitMs, this.#draw())
     return this.reservationReply(activity, who.uid)
   }
