@@ -42,3 +42,17 @@ export interface AbuseVerdict {
 export function subjectOf({ kind, key }: Pick<AbuseVerdict, 'kind' | 'key'>): string {
   return `${kind}:${key}`
 }
+
+/** The /24 of an IPv4 address (a.b.c), the /64 of an IPv6 address (four groups): what a verdict about a subnet names. */
+export function subnetOf(address: string): string {
+  if (!address.includes(':')) return address.slice(0, Math.max(0, address.lastIndexOf('.')))
+  const [head = '', tail = ''] = address.split('::', 2)
+  const first = head === '' ? [] : head.split(':')
+  const last = tail === '' ? [] : tail.split(':')
+  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0')
+  const groups = address.includes('::') ? [...first, ...zeros, ...last] : first
+  return groups
+    .slice(0, 4)
+    .map((group) => (Number.parseInt(group, 16) || 0).toString(16))
+    .join(':')
+}

@@ -4,6 +4,7 @@ export {
   SUBJECT_KINDS,
   type SubjectKind,
   subjectOf,
+  subnetOf,
   TIER_COUNT,
   type Tier,
 } from './abuse.ts'

@@ -1,6 +1,7 @@
+import { subnetOf } from '@bigtap/domain'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addressKey, subnetKey, subnetOf, textSubnetKey } from './address.ts'
+import { addressKey, subnetKey, textSubnetKey } from './address.ts'
 
 test('subnets are named as the limiter names them', () => {
   expect(subnetOf('1.2.3.4')).toBe('1.2.3')

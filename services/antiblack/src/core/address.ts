@@ -1,5 +1,6 @@
 /** Addresses and subnets as numbers for the tables, and as the texts that verdicts name. Both agree with the limiter. */
 
+import { subnetOf } from '@bigtap/domain'
 import { hashText } from '@bigtap/kernel'
 
 const HIGH = 2 ** 32
@@ -10,20 +11,6 @@ const ZERO = 48
 /** Keys of what is no IPv4 address begin here. */
 const HASHED = 2 ** 52
 const NOT_IPV4 = -1
-
-/** The /24 of an IPv4 address (a.b.c), the /64 of an IPv6 address (four groups). */
-export function subnetOf(address: string): string {
-  if (!address.includes(':')) return address.slice(0, Math.max(0, address.lastIndexOf('.')))
-  const [head = '', tail = ''] = address.split('::', 2)
-  const first = head === '' ? [] : head.split(':')
-  const last = tail === '' ? [] : tail.split(':')
-  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0')
-  const groups = address.includes('::') ? [...first, ...zeros, ...last] : first
-  return groups
-    .slice(0, 4)
-    .map((group) => (Number.parseInt(group, 16) || 0).toString(16))
-    .join(':')
-}
 
 /** Number of an address for the tables: IPv4 as it is, all else by 52 bits of a hash. Two of 30,000 share one with a chance of 1 in 10 million. */
 export function addressKey(address: string, seed: number): number {

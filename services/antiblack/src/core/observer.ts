@@ -1,8 +1,9 @@
 /** Counts rows of the request log for those whom they are about. */
 
+import { subnetOf } from '@bigtap/domain'
 import type { AccessColumns } from '@bigtap/protocol'
 import { ACCESS_CALL, toldMsOf } from '@bigtap/protocol'
-import { addressKey, subnetKey, subnetOf } from './address.ts'
+import { addressKey, subnetKey } from './address.ts'
 import type { Crowd } from './crowd.ts'
 import { WINDOW } from './figure-windows.ts'
 import { PACE, type PaceRow } from './pace.ts'

@@ -8,9 +8,8 @@
  * ```
  */
 
-import type { AccessLimit, ActivityDoc } from '@bigtap/domain'
+import { type AccessLimit, type ActivityDoc, subnetOf } from '@bigtap/domain'
 import { type Clock, createLimiter, type KeyedLimiter, KeyRoom, type LimitSettings, type Metrics } from '@bigtap/kernel'
-import { subnetOf } from './address.ts'
 
 /** Most keys that one limit remembers; the key unused for longest is forgotten. */
 export const LIMIT_KEYS_MAX = 200_000

@@ -1,6 +1,7 @@
+import { subnetOf } from '@bigtap/domain'
 import { expect, test } from 'vitest'
 import { trustedProxies } from '../trusted-proxies.ts'
-import { clientAddress, plainAddress, subnetOf } from './address.ts'
+import { clientAddress, plainAddress } from './address.ts'
 
 const isTrusted = trustedProxies(['10.0.0.0/8', '127.0.0.1', 'fd00::/8'])
 

@@ -1,4 +1,4 @@
-/** Client addresses: whose word is taken, and which subnet one lies in. */
+/** Client addresses: whose word is taken. */
 
 /** Longest X-Forwarded-For that is looked at; what is longer is not believed. */
 const FORWARDED_CHARS_MAX = 1_024
@@ -29,20 +29,6 @@ export function plainAddress(address: string): string {
   if (mapped.includes('.')) return mapped
   const [high = 0, low = 0] = mapped.split(':').map((group) => Number.parseInt(group, 16))
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
-}
-
-/** The /24 of an IPv4 address, the /64 of an IPv6 address. */
-export function subnetOf(address: string): string {
-  if (!address.includes(':')) return address.slice(0, address.lastIndexOf('.'))
-  const [head = '', tail = ''] = address.split('::', 2)
-  const first = head === '' ? [] : head.split(':')
-  const last = tail === '' ? [] : tail.split(':')
-  const zeros = Array.from({ length: Math.max(0, 8 - first.length - last.length) }, () => '0')
-  const groups = address.includes('::') ? [...first, ...zeros, ...last] : first
-  return groups
-    .slice(0, 4)
-    .map((group) => (Number.parseInt(group, 16) || 0).toString(16))
-    .join(':')
 }
 
 function isAddress(text: string): boolean {

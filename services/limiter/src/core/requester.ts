@@ -1,8 +1,8 @@
 /** Who stands behind the request in hand, and what became of it in the words of the request log. */
 
+import { subnetOf } from '@bigtap/domain'
 import { hashText, hashUid } from '@bigtap/kernel'
 import { ACCESS_OUTCOME, type AccessOutcome, toldFlags } from '@bigtap/protocol'
-import { subnetOf } from './address.ts'
 import type { Outcome, Reply } from './reply.ts'
 
 /** Longest device name that is looked at; what is longer is none. */

@@ -1,7 +1,7 @@
 /** What each address may hold: generous, because thousands share one; less for addresses of which bad is said. */
 
+import { subnetOf } from '@bigtap/domain'
 import type { Clock } from '@bigtap/kernel'
-import { subnetOf } from '../core/address.ts'
 import type { VerdictBook } from '../core/ports.ts'
 import type { AddressCap } from './address-caps.ts'
 import { NO_CAP } from './edge.ts'
