@@ -59,6 +59,15 @@ describe('a buyer', () => {
     expect(engineWith(scripted(5, 160)).tick(NOW + 41_000)).toMatchObject([{ key: '5', tier: 5 }])
   })
 
+  test('who walks into a trap at the very end of a minute is found in the next one, also some seconds later', () => {
+    const minute = Math.ceil(NOW / 60_000) * 60_000
+    for (const lateMs of [5, 6_000]) {
+      const engine = engineWith([{ at: minute - 1, uid: 5, flags: ACCESS_FLAG.honeypot }])
+
+      expect(engine.tick(minute + lateMs)).toMatchObject([{ key: '5', tier: 5 }])
+    }
+  })
+
   test('whose verdict made the answers worse is not judged by those answers', () => {
     const blocked = patient(6, { outcome: ACCESS_OUTCOME.blocked })
 
