@@ -138,11 +138,11 @@ export class Shop {
     return this.call('GET', `/v1/activities/${activityId}/skus/${skuId}/path`, { session })
   }
 
-  /** Path and buy, following 202 and 503 as told; the last answer. */
+  /** Path and buy, following 202, 429 and 503 as told; the last answer. */
   async buy(sale: Sale, session: string, msMax = 15_000): Promise<Answer> {
     const deadline = Date.now() + msMax
     let answer = await this.path(sale, session)
-    while (answer.status !== 200 && (answer.status === 503 || answer.status === 0) && Date.now() < deadline) {
+    while ([0, 429, 503].includes(answer.status) && Date.now() < deadline) {
       await sleep(200)
       answer = await this.path(sale, session)
     }
@@ -150,7 +150,7 @@ export class Shop {
     const { path } = answer.body
     do {
       answer = await this.call('GET', path, { session })
-      if (![0, 202, 503].includes(answer.status)) return answer
+      if (![0, 202, 429, 503].includes(answer.status)) return answer
       await sleep(Math.min(answer.body.retryAfterMs ?? 200, 1_000))
     } while (Date.now() < deadline)
     return answer
