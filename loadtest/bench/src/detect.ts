@@ -23,7 +23,7 @@ const HONEYPOT = '/.env'
 interface Times {
   /** One request that only a script makes → refused everywhere. */
   readonly trap: number[]
-  /** The first ask of a buyer who asks ten times a second → refused everywhere. */
+  /** The first ask of a buyer who asks ten times a second → held back everywhere. */
   readonly script: number[]
   /** A second forged ticket → the next ask is graded worse where it was sent. */
   readonly node: number[]
@@ -131,7 +131,7 @@ async function onTrap(subject: Subject, times: Times): Promise<void> {
 
 async function onScript(subject: Subject, times: Times): Promise<void> {
   const startedAt = performance.now()
-  for (let askedAt = startedAt; (await subject.ask(subject.first)) !== 403; askedAt = performance.now()) {
+  for (let askedAt = startedAt; !isRefused(await subject.ask(subject.first)); askedAt = performance.now()) {
     if (askedAt - startedAt > SEEN_MS_MAX) throw new Error(`not refused within ${SEEN_MS_MAX} ms`)
     await sleep(Math.max(0, BEAT_MS - (performance.now() - askedAt)))
   }
@@ -139,11 +139,16 @@ async function onScript(subject: Subject, times: Times): Promise<void> {
   times.script.push(performance.now() - startedAt)
 }
 
+/** Blocked, or held back to a person's pace. */
+function isRefused(status: number): boolean {
+  return status === 403 || status === 429
+}
+
 /** Asks each limiter until it refuses; the last one ends it. */
 async function untilRefused(subject: Subject, since: number, everyMs: number): Promise<void> {
   await Promise.all(
     subject.limiters.map(async (limiter) => {
-      while ((await subject.ask(limiter)) !== 403) {
+      while (!isRefused(await subject.ask(limiter))) {
         if (performance.now() - since > SEEN_MS_MAX) throw new Error(`not refused within ${SEEN_MS_MAX} ms`)
         await sleep(everyMs)
       }
