@@ -314,7 +314,15 @@ test('after the server was killed and has come back, the same repositories go on
   const survivor = createDb({ url, connectMs: 5_000 })
   await survivor.orders.upsertMany([order()])
   await dead.kill()
-  await expect(survivor.orders.upsertMany([order()])).rejects.toMatchObject({ code: 'DB_UNAVAILABLE' })
+  // The backend of a connection outlives its postmaster for a moment.
+  const last = order()
+  await waitFor('the server to be gone', () =>
+    survivor.orders.upsertMany([last]).then(
+      () => false,
+      () => true,
+    ),
+  )
+  await expect(survivor.orders.upsertMany([last])).rejects.toMatchObject({ code: 'DB_UNAVAILABLE' })
   await expect(survivor.orders.get('o1')).rejects.toMatchObject({ code: 'DB_UNAVAILABLE' })
 
   const back = await startPostgres({ dir: dead.dir, port: dead.port })
@@ -322,7 +330,8 @@ test('after the server was killed and has come back, the same repositories go on
   // A connection that died with the old server may be handed out once more before it is thrown away.
   const row = order()
   await waitFor('the row to be stored', () => survivor.orders.upsertMany([row]).catch(() => 0))
-  expect((await survivor.orders.countsBySku(1))[0]?.orders).toBe(2)
+  const orders = (await survivor.orders.countsBySku(1))[0]?.orders
+  expect([2, 3]).toContain(orders) // the last one before the end may have been stored
   await survivor.close()
   await back.stop()
 })
