@@ -9,12 +9,13 @@
  * ```
  */
 
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
 import { freePort, startRedis } from '@bigtap/engines'
 import { nullLogger } from '@bigtap/kernel'
 import { CatalogStore, connectStore, Ledger, Reservations } from '@bigtap/store'
+import { askChild, startScript, untilReady } from './children.ts'
 import type { BareReply } from './edge-bare.ts'
 import type { DriverResult, DriverRound } from './edge-driver.ts'
 import { median } from './percentiles.ts'
@@ -62,8 +63,8 @@ async function compare(
   limiter: Target,
   children: ChildProcess[],
 ): Promise<BenchResult[]> {
-  const driver = start('edge-driver', children)
-  await ask(driver, { secret: SECRET, buyers: BUYERS, activityId: ACTIVITY, skuId, opensAt: OPENS_AT })
+  const driver = startScript('edge-driver', children)
+  await askChild(driver, { secret: SECRET, buyers: BUYERS, activityId: ACTIVITY, skuId, opensAt: OPENS_AT })
   const bare = await startBare(await replyOf(limiter, skuId, driver, status), children)
   const round = (target: Target) => measure(driver, target, status)
   // Every buyer is seen once before the clock runs: grants are written, code is compiled.
@@ -87,7 +88,7 @@ interface Rates {
 async function measure(driver: ChildProcess, target: Target, status: number): Promise<Rates> {
   const before = await target.cpu()
   const round: DriverRound = { port: target.port, connections: CONNECTIONS, ms: ROUND_MS, status }
-  const { answers, others, ms } = (await ask(driver, round)) as DriverResult
+  const { answers, others, ms } = (await askChild(driver, round)) as DriverResult
   const cpuSeconds = ((await target.cpu()) - before) / 1e6
   if (others > answers * 0.05) throw new Error(`${others} of ${answers + others} answers are not ${status}`)
   return { perSecond: (answers / ms) * 1000, perCpuSecond: answers / cpuSeconds }
@@ -96,7 +97,7 @@ async function measure(driver: ChildProcess, target: Target, status: number): Pr
 /** The limiter's own reply, so that the bare handler sends the same bytes. */
 async function replyOf({ port }: Target, skuId: number, driver: ChildProcess, status: number): Promise<BareReply> {
   // One short round makes the first buyer known; then its reply is read as a buyer would.
-  await ask(driver, { port, connections: 1, ms: 200, status })
+  await askChild(driver, { port, connections: 1, ms: 200, status })
   const { createKeyRing, issueSession, issueTicket } = await import('@bigtap/token')
   const ring = createKeyRing({ current: SECRET })
   const uid = 2
@@ -117,12 +118,12 @@ async function replyOf({ port }: Target, skuId: number, driver: ChildProcess, st
 }
 
 async function startBare(reply: BareReply, children: ChildProcess[]): Promise<Target> {
-  const child = start('edge-bare', children)
-  const port = (await ask(child, reply)) as number
+  const child = startScript('edge-bare', children)
+  const port = (await askChild(child, reply)) as number
   return {
     port,
     cpu: async () => {
-      const { user, system } = (await ask(child, 'cpu')) as NodeJS.CpuUsage
+      const { user, system } = (await askChild(child, 'cpu')) as NodeJS.CpuUsage
       return user + system
     },
   }
@@ -216,35 +217,4 @@ async function publish(redisUrl: string, middlePort: number): Promise<void> {
     { key: `activity:${ACTIVITY}`, body: activity },
   ])
   await store.close()
-}
-
-async function untilReady(opsPort: number): Promise<void> {
-  const until = performance.now() + READY_MS_MAX
-  while (performance.now() < until) {
-    const isReady = await fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
-      (answer) => answer.ok,
-      () => false,
-    )
-    if (isReady) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error(`the service with operations port ${opsPort} is not ready after ${READY_MS_MAX} ms`)
-}
-
-function start(script: string, children: ChildProcess[]): ChildProcess {
-  const child = fork(fileURLToPath(new URL(`./${script}.js`, import.meta.url)))
-  children.push(child)
-  return child
-}
-
-function ask(child: ChildProcess, message: object | string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const onExit = () => reject(new Error('a process of the bench ended while it was asked'))
-    child.once('exit', onExit)
-    child.once('message', (answer) => {
-      child.off('exit', onExit)
-      resolve(answer)
-    })
-    child.send(message)
-  })
 }

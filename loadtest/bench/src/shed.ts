@@ -9,7 +9,7 @@
  * ```
  */
 
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { DEFAULT_WAITING, NO_CHALLENGE } from '@bigtap/domain'
@@ -17,6 +17,7 @@ import { freePort, startRedis } from '@bigtap/engines'
 import { nullLogger } from '@bigtap/kernel'
 import type { SheddingView } from '@bigtap/limiter/core/shedding'
 import { CatalogStore, connectStore, Ledger } from '@bigtap/store'
+import { askChild, startScript, untilReady } from './children.ts'
 import type { BenchResult } from './result.ts'
 import { ABUSIVE_BEAT_MS, type DriverResult, type DriverStage, NORMAL_BEAT_MS } from './shed-task.ts'
 
@@ -43,9 +44,9 @@ export async function runShed(): Promise<BenchResult[]> {
   const redis = await startRedis()
   try {
     const { ops, port, opensAt } = await startPlatform(redis.url, children)
-    const driver = start('shed-driver', children)
+    const driver = startScript('shed-driver', children)
     const who = { activityId: ACTIVITY, skuId: SKU, opensAt, normal: NORMAL, abusive: ABUSIVE }
-    await ask(driver, { secret: TOKEN_SECRET, port, ...who })
+    await askChild(driver, { secret: TOKEN_SECRET, port, ...who })
     const calm = await runStage(driver, ops, { normal: NORMAL, abusive: 0 }, CALM_MS)
     const rush = await runStage(driver, ops, { normal: NORMAL, abusive: ABUSIVE }, RUSH_MS)
     return resultsOf(calm, rush)
@@ -68,8 +69,8 @@ interface Stage {
 }
 
 async function runStage(driver: ChildProcess, ops: number, stage: DriverStage, ms: number): Promise<Stage> {
-  await ask(driver, 'counts')
-  await ask(driver, stage)
+  await askChild(driver, 'counts')
+  await askChild(driver, stage)
   const startedAt = performance.now()
   const looks: Look[] = []
   const lookUntil = async (untilMs: number) => {
@@ -81,10 +82,10 @@ async function runStage(driver: ChildProcess, ops: number, stage: DriverStage, m
     }
   }
   await lookUntil(SETTLE_MS)
-  const first = (await ask(driver, 'counts')) as DriverResult
+  const first = (await askChild(driver, 'counts')) as DriverResult
   const firstMs = performance.now() - startedAt
   await lookUntil(ms)
-  const rest = (await ask(driver, 'counts')) as DriverResult
+  const rest = (await askChild(driver, 'counts')) as DriverResult
   return { looks, first, rest, restMs: performance.now() - startedAt - firstMs }
 }
 
@@ -174,8 +175,8 @@ function sum(list: readonly number[]): number {
 async function startPlatform(redisUrl: string, children: ChildProcess[]) {
   const [middlePort, port, ops, links] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
   const opensAt = await publish(redisUrl, middlePort)
-  const middle = start('shed-middle', children)
-  await ask(middle, { port: middlePort, clusterSecret: CLUSTER_SECRET, perSecond: CAPACITY })
+  const middle = startScript('shed-middle', children)
+  await askChild(middle, { port: middlePort, clusterSecret: CLUSTER_SECRET, perSecond: CAPACITY })
   const main = fileURLToPath(new URL('../../../services/limiter/dist/main.js', import.meta.url))
   const env = {
     ...{ BIGTAP_DEV: 'on', BIGTAP_REDIS_URL: redisUrl, BIGTAP_TOKEN_SECRET: TOKEN_SECRET, BIGTAP_LOG_LEVEL: 'warn' },
@@ -213,35 +214,4 @@ async function publish(redisUrl: string, middlePort: number): Promise<number> {
   ])
   await store.close()
   return opensAt
-}
-
-async function untilReady(opsPort: number): Promise<void> {
-  const until = performance.now() + READY_MS_MAX
-  while (performance.now() < until) {
-    const isReady = await fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
-      (answer) => answer.ok,
-      () => false,
-    )
-    if (isReady) return
-    await sleep(100)
-  }
-  throw new Error(`the limiter with operations port ${opsPort} is not ready after ${READY_MS_MAX} ms`)
-}
-
-function start(script: string, children: ChildProcess[]): ChildProcess {
-  const child = fork(fileURLToPath(new URL(`./${script}.js`, import.meta.url)))
-  children.push(child)
-  return child
-}
-
-function ask(child: ChildProcess, message: object | string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const onExit = () => reject(new Error('a process of the bench ended while it was asked'))
-    child.once('exit', onExit)
-    child.once('message', (answer) => {
-      child.off('exit', onExit)
-      resolve(answer)
-    })
-    child.send(message)
-  })
 }

@@ -5,6 +5,10 @@ export type Tier = 0 | 1 | 2 | 3 | 4 | 5
 
 /** How many tiers there are. */
 export const TIER_COUNT = 6
+/** Ranks of a tier: its cohorts. */
+export const COHORT_COUNT = 16
+/** Ranks of asks in all, 0 best: tier x 16 + cohort. Limiters shed by them, and Middle names one in its threshold. */
+export const RANK_COUNT = TIER_COUNT * COHORT_COUNT
 /** From this tier on an enforced verdict blocks (403 `blocked`). */
 export const BLOCKED_TIER: Tier = 5
 

@@ -1,6 +1,8 @@
 export {
   type AbuseVerdict,
   BLOCKED_TIER,
+  COHORT_COUNT,
+  RANK_COUNT,
   SUBJECT_KINDS,
   type SubjectKind,
   subjectOf,

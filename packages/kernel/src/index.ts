@@ -16,6 +16,7 @@ export {
   type Random,
 } from './ports.ts'
 export { RateSketch } from './rate-sketch.ts'
+export { NO_PLACE, RecencyList } from './recency-list.ts'
 export { Ring } from './ring.ts'
 export { ShedQueue } from './shed-queue.ts'
 export { NO_SLOT, SlotTable } from './slots.ts'

@@ -7,7 +7,7 @@
  * to the log.
  */
 
-import { type ActivityDoc, BLOCKED_TIER } from '@bigtap/domain'
+import { type ActivityDoc, BLOCKED_TIER, COHORT_COUNT } from '@bigtap/domain'
 import type { Clock, Random } from '@bigtap/kernel'
 import { ACCESS_CALL, ACCESS_FLAG, type AccessCall } from '@bigtap/protocol'
 import { type KeyRing, readTicketScope } from '@bigtap/token'
@@ -16,7 +16,7 @@ import { clientAddress, plainAddress } from './core/address.ts'
 import { type AskTable, CROWDED, FULL, JOINED, type Waiting } from './core/ask-table.ts'
 import { type CohortKey, cohortOf } from './core/cohort.ts'
 import { type Gate, gateReply, type SkuView } from './core/gate.ts'
-import { COHORTS, type Grader } from './core/grade.ts'
+import type { Grader } from './core/grade.ts'
 import type { HeldBack } from './core/held-back.ts'
 import type { AccessLog } from './core/ports.ts'
 import { BLOCKED, OVERLOADED_CLOSING, problem, retryReply, retryReplyIn } from './core/replies.ts'
@@ -187,7 +187,7 @@ export class Pipeline {
   }
 
   #levelOf({ tier, activityId, uid }: Requester): number {
-    return tier * COHORTS + cohortOf(this.#parts.cohortKey, activityId, uid)
+    return tier * COHORT_COUNT + cohortOf(this.#parts.cohortKey, activityId, uid)
   }
 
   /** The worst lose their connection too: the next attempt costs them a new one. */

@@ -1,13 +1,13 @@
 /** What a limiter tells dcacenter: plain counters, read when it asks. */
 
 import type { Mirror } from '@bigtap/catalog'
+import { RANK_COUNT } from '@bigtap/domain'
 import type { Clock, Logger, Metrics, Random } from '@bigtap/kernel'
 import type { Stats } from '@bigtap/protocol'
 import { createServer, createStatsResponder, type Server } from '@bigtap/transport'
 import type { AnswerCounts } from './answer-counts.ts'
 import type { AccessLimits } from './core/access-limits.ts'
 import type { AskTable } from './core/ask-table.ts'
-import { RANKS } from './core/grade.ts'
 import type { Shedding } from './core/shedding.ts'
 import type { SkuCounts } from './core/sku-counts.ts'
 import type { Edge } from './edge/edge.ts'
@@ -73,7 +73,7 @@ export function limiterStats(figures: LimiterFigures, nodeId: string, now: numbe
     figures: {
       ...{ cpu: process.cpu, rss: process.rss, eventLoopMs: process.eventLoopMs },
       ...{ connections: edge.connections ?? edge.held, queueDepth: asks.used, revision: catalog.revision },
-      ...{ shedRanks: RANKS - shedding.threshold, queueWaitMs: shedding.waitMs },
+      ...{ shedRanks: RANK_COUNT - shedding.threshold, queueWaitMs: shedding.waitMs },
       ...{ refused: catalog.refused.length },
       ...{ asks: skus.asksTotal, shed: all.overloaded, asksLate: asks.late, asksExpired: asks.expired },
     },

@@ -1,7 +1,7 @@
 /** The uids, with what is known of each beside its counts: its pace, and where it was seen last. */
 
+import { NO_PLACE } from '@bigtap/kernel'
 import { Pace } from './pace.ts'
-import { NO_PLACE } from './subject-table.ts'
 import { Subjects, type SubjectsSettings } from './subjects.ts'
 
 /** Columns beside the subjects of kind uid. */

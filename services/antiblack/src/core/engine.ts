@@ -2,6 +2,7 @@
 
 import type { AbuseModelDoc, AbuseRulesDoc, AbuseVerdict, SubjectKind, Tier } from '@bigtap/domain'
 import { DEFAULT_ABUSE_RULES, SUBJECT_KINDS, subjectOf } from '@bigtap/domain'
+import { NO_PLACE } from '@bigtap/kernel'
 import type { AccessColumns } from '@bigtap/protocol'
 import { addressKey, textSubnetKey } from './address.ts'
 import { type Crowd, makeCrowd } from './crowd.ts'
@@ -10,7 +11,6 @@ import { BuyerJudge, explainGroup, isWorthJudging, judgeGroup } from './judge.ts
 import { mercyOf } from './mercy.ts'
 import { Observer } from './observer.ts'
 import { RuleSet } from './rule-set.ts'
-import { NO_PLACE } from './subject-table.ts'
 import type { Subjects } from './subjects.ts'
 import { VerdictBook } from './verdict-book.ts'
 

@@ -1,12 +1,11 @@
 /** What the model sees of a buyer: figures in steps, alone and in pairs, hashed to places of the weight vector. */
 
 import { ABUSE_FEATURE_SCHEMA, ABUSE_MODEL_SIZE } from '@bigtap/domain'
-import { mix } from '@bigtap/kernel'
+import { mix, NO_PLACE } from '@bigtap/kernel'
 import type { Crowd } from './crowd.ts'
 import { WINDOW } from './figure-windows.ts'
 import { mercyOf } from './mercy.ts'
 import { COUNT } from './row-facts.ts'
-import { NO_PLACE } from './subject-table.ts'
 import type { Subjects } from './subjects.ts'
 
 /** Figures of a buyer; from `addressBadShare` on they are those of its address, subnet and device. */

@@ -1,6 +1,7 @@
 /** Counts rows of the request log for those whom they are about. */
 
 import { subnetOf } from '@bigtap/domain'
+import { NO_PLACE } from '@bigtap/kernel'
 import type { AccessColumns } from '@bigtap/protocol'
 import { ACCESS_CALL, toldMsOf } from '@bigtap/protocol'
 import { addressKey, subnetKey } from './address.ts'
@@ -8,7 +9,6 @@ import type { Crowd } from './crowd.ts'
 import { WINDOW } from './figure-windows.ts'
 import { PACE, type PaceRow } from './pace.ts'
 import { COUNT, factsOf, isLastWord } from './row-facts.ts'
-import { NO_PLACE } from './subject-table.ts'
 import type { Subjects } from './subjects.ts'
 
 /** Clocks of two nodes are apart by less; a row from further ahead would end everybody's windows. */

@@ -1,6 +1,7 @@
+import { NO_PLACE } from '@bigtap/kernel'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NO_PLACE, SubjectTable } from './subject-table.ts'
+import { SubjectTable } from './subject-table.ts'
 
 const NOW = 1_800_000_000_000
 /** Sprayed keys; all ten million of them with BIGTAP_TEST_SPRAY=10000000, which takes some seconds. */

@@ -1,8 +1,6 @@
-import { mix } from '@bigtap/kernel'
+import { mix, NO_PLACE, RecencyList } from '@bigtap/kernel'
 import { DoorSketch } from './door-sketch.ts'
 
-/** No such subject, or none that is counted. */
-export const NO_PLACE = -1
 /** Key of a place that nobody has. */
 const NOBODY = -1
 /** Who was quiet for so long has empty windows: its place is free for anybody. */
@@ -22,7 +20,7 @@ const HIGH = 2 ** 32
  *
  * ```
  *   key ──hash──► buckets [ 7 ][ - ][ 2 ] … open addressing, holds places     no object and no garbage per look-up
- *                            place ─► keys, lastAt, older/newer (list from the newest to the oldest)
+ *                            place ─► keys, lastAt, RecencyList
  * ```
  */
 export class SubjectTable {
@@ -41,10 +39,7 @@ export class SubjectTable {
   readonly #door: DoorSketch
   readonly #buckets: Int32Array
   readonly #mask: number
-  readonly #older: Int32Array
-  readonly #newer: Int32Array
-  #newest = NO_PLACE
-  #oldest = NO_PLACE
+  readonly #recency: RecencyList
 
   constructor(places: number, seed: number) {
     this.places = places
@@ -54,14 +49,13 @@ export class SubjectTable {
     const bucketCount = 2 ** Math.ceil(Math.log2(places * 2))
     this.#buckets = new Int32Array(bucketCount).fill(NO_PLACE)
     this.#mask = bucketCount - 1
-    this.#older = new Int32Array(places)
-    this.#newer = new Int32Array(places)
+    this.#recency = new RecencyList(places)
     this.#door = new DoorSketch(Math.min(DOOR_WIDTH_MAX, Math.max(DOOR_WIDTH_MIN, bucketCount)))
   }
 
   get bytes(): number {
-    const columns = [this.keys, this.lastAt, this.#buckets, this.#older, this.#newer]
-    return columns.reduce((sum, one) => sum + one.byteLength, this.#door.bytes)
+    const columns = [this.keys, this.lastAt, this.#buckets]
+    return columns.reduce((sum, one) => sum + one.byteLength, this.#door.bytes + this.#recency.bytes)
   }
 
   /** Hash of a key (a whole number up to 2^53 - 1), seeded. */
@@ -84,10 +78,8 @@ export class SubjectTable {
     const place = known === NO_PLACE ? this.#enter(key, at) : known
     if (place === NO_PLACE) return place
     if (at > (this.lastAt[place] as number)) this.lastAt[place] = at
-    if (place !== this.#newest) {
-      if (known !== NO_PLACE) this.#unlink(place)
-      this.#linkNewest(place)
-    }
+    if (known === NO_PLACE) this.#recency.linkNewest(place)
+    else this.#recency.use(place)
     return place
   }
 
@@ -96,8 +88,8 @@ export class SubjectTable {
     const place = this.find(key)
     if (place === NO_PLACE) return false
     this.#drop(place)
-    this.#unlink(place)
-    this.#linkOldest(place)
+    this.#recency.unlink(place)
+    this.#recency.linkOldest(place)
     return true
   }
 
@@ -113,7 +105,7 @@ export class SubjectTable {
   }
 
   #evict(key: number, at: number): number {
-    const place = this.#oldest
+    const place = this.#recency.oldest
     const isQuiet = (this.lastAt[place] as number) < at - QUIET_MS
     if (!isQuiet && this.keys[place] !== NOBODY && this.#door.knock(this.hash(key)) < KNOCKS_TO_ENTER) {
       this.turnedAway++
@@ -123,7 +115,7 @@ export class SubjectTable {
       this.#drop(place)
       this.evicted++
     }
-    this.#unlink(place)
+    this.#recency.unlink(place)
     return place
   }
 
@@ -143,30 +135,5 @@ export class SubjectTable {
     this.#buckets[hole] = NO_PLACE
     this.keys[place] = NOBODY
     this.lastAt[place] = 0
-  }
-
-  #linkNewest(place: number): void {
-    this.#older[place] = this.#newest
-    this.#newer[place] = NO_PLACE
-    if (this.#newest === NO_PLACE) this.#oldest = place
-    else this.#newer[this.#newest] = place
-    this.#newest = place
-  }
-
-  #linkOldest(place: number): void {
-    this.#newer[place] = this.#oldest
-    this.#older[place] = NO_PLACE
-    if (this.#oldest === NO_PLACE) this.#newest = place
-    else this.#older[this.#oldest] = place
-    this.#oldest = place
-  }
-
-  #unlink(place: number): void {
-    const older = this.#older[place] as number
-    const newer = this.#newer[place] as number
-    if (older === NO_PLACE) this.#oldest = newer
-    else this.#newer[older] = newer
-    if (newer === NO_PLACE) this.#newest = older
-    else this.#older[newer] = older
   }
 }

@@ -1,9 +1,10 @@
 /** What is counted of the subjects of one kind: their table, with the windows and sketches that run beside it. */
 
 import type { SubjectKind } from '@bigtap/domain'
+import { NO_PLACE } from '@bigtap/kernel'
 import { DistinctSketch } from './distinct-sketch.ts'
 import { FigureWindows } from './figure-windows.ts'
-import { NO_PLACE, SubjectTable } from './subject-table.ts'
+import { SubjectTable } from './subject-table.ts'
 
 /** How the subjects of a kind are counted. */
 export interface SubjectsSettings {

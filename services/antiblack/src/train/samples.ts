@@ -1,6 +1,7 @@
 /** Samples for training: a buyer at one time, as the engine's own counts see it. */
 
 import type { AbuseModelDoc } from '@bigtap/domain'
+import { NO_PLACE } from '@bigtap/kernel'
 import { makeCrowd } from '../core/crowd.ts'
 import { DEFAULT_ABUSE_LIMITS } from '../core/engine.ts'
 import { placesOf, readFeatures, TERMS } from '../core/features.ts'
@@ -9,7 +10,6 @@ import { ASKS_MIN } from '../core/judge.ts'
 import { Observer } from '../core/observer.ts'
 import { COUNT } from '../core/row-facts.ts'
 import { Scorer } from '../core/scorer.ts'
-import { NO_PLACE } from '../core/subject-table.ts'
 import type { LabelledLog } from './labelled-log.ts'
 
 /** Samples as columns. */

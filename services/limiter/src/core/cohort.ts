@@ -1,11 +1,11 @@
 /** The cohort of a buyer in an activity: who falls first among equals. */
 
+import { COHORT_COUNT } from '@bigtap/domain'
 import { mix } from '@bigtap/kernel'
 
 const HIGH = 2 ** 32
 /** 16 cohorts with 256 steps in each, so that a threshold can stand within one. */
 const STEPS = 4_096
-const COHORTS = 16
 
 /** Two words of a secret that all limiters share. */
 export interface CohortKey {
@@ -22,5 +22,5 @@ export function cohortOf(key: CohortKey, activityId: number, uid: number): numbe
   const seed = mix(key.a ^ activityId)
   const low = mix(seed ^ (uid >>> 0))
   const high = mix(low ^ key.b ^ Math.imul(Math.floor(uid / HIGH) >>> 0, 0x9e3779b1))
-  return (mix(high ^ seed) & (STEPS - 1)) * (COHORTS / STEPS)
+  return (mix(high ^ seed) & (STEPS - 1)) * (COHORT_COUNT / STEPS)
 }

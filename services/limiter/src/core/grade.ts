@@ -4,11 +4,6 @@ import { BLOCKED_TIER, type Tier } from '@bigtap/domain'
 import type { Profile, VerdictBook } from './ports.ts'
 import type { Requester } from './requester.ts'
 
-/** Ranks of a tier: its cohorts. */
-export const COHORTS = 16
-/** Ranks in all, 0 best. */
-export const RANKS = 96
-
 /** The rules of this process, counted over the last moments. */
 export interface Rules {
   tierOf(who: Requester, now: number): Tier

@@ -1,6 +1,6 @@
 /** The threshold over ranks, moved by what the last moments brought. Pure. */
 
-import { COHORTS, RANKS } from './grade.ts'
+import { COHORT_COUNT, RANK_COUNT } from '@bigtap/domain'
 
 /**
  * The controller looks this often, ms. In the spirit of CoDel (RFC 8289: judge by the time that things wait, not by how
@@ -35,7 +35,7 @@ const CLOSE_BY_LOOP = 0.2
 /** New figures count by this part. */
 const SMOOTH = 0.4
 /** Above the best tier's last rank. */
-const BEST_EDGE = COHORTS
+const BEST_EDGE = COHORT_COUNT
 
 /** What was seen since the last look. */
 export interface ShedSample {
@@ -55,7 +55,7 @@ export interface ShedSample {
 
 /** The controller between two looks; `demand`, `reached` and `capacity` per ms, smoothed. */
 export interface ShedState {
-  /** What stands at or above it is shed: rank plus the place within the cohort; RANKS sheds nobody. */
+  /** What stands at or above it is shed: rank plus the place within the cohort; RANK_COUNT sheds nobody. */
   readonly threshold: number
   readonly demand: Float64Array
   readonly passing: number
@@ -69,7 +69,7 @@ export interface ShedState {
 /** Nothing was seen, nobody is shed. */
 export function openState(): ShedState {
   return {
-    ...{ threshold: RANKS, demand: new Float64Array(RANKS), passing: 0, reached: 0, capacity: 0 },
+    ...{ threshold: RANK_COUNT, demand: new Float64Array(RANK_COUNT), passing: 0, reached: 0, capacity: 0 },
     ...{ standingLooks: 0, calmLooks: 0 },
   }
 }
@@ -96,7 +96,7 @@ export function moveThreshold(state: ShedState, sample: ShedSample): ShedState {
   const seen = { ...smoothed(state, sample), standingLooks }
   if (seen.threshold < BEST_EDGE && !sample.isStanding) return { ...seen, threshold: openedBest(seen), calmLooks: 0 }
   const isWaitHot = sample.waitMs > HOT_MS
-  const isLoopHot = sample.loopMs > LOOP_MS_TARGET && demandBelow(seen.demand, RANKS) > LOOP_DEMAND_MIN
+  const isLoopHot = sample.loopMs > LOOP_MS_TARGET && demandBelow(seen.demand, RANK_COUNT) > LOOP_DEMAND_MIN
   if (isWaitHot || isLoopHot) {
     return { ...seen, threshold: isWaitHot ? closed(seen) : closedForLoop(seen), calmLooks: 0 }
   }
@@ -104,15 +104,15 @@ export function moveThreshold(state: ShedState, sample: ShedSample): ShedState {
   return { ...seen, threshold: calmLooks >= LOOKS_TO_OPEN ? opened(seen, calmLooks) : seen.threshold, calmLooks }
 }
 
-/** The level below which the demand sums up to `wanted`; RANKS when all of it does not. */
+/** The level below which the demand sums up to `wanted`; RANK_COUNT when all of it does not. */
 export function levelOf(demand: Readonly<Float64Array>, wanted: number): number {
   let sum = 0
-  for (let rank = 0; rank < RANKS; rank++) {
+  for (let rank = 0; rank < RANK_COUNT; rank++) {
     const here = demand[rank] as number
     if (sum + here > wanted) return rank + (wanted - sum) / here
     sum += here
   }
-  return RANKS
+  return RANK_COUNT
 }
 
 /** The demand below a level. */
@@ -120,7 +120,7 @@ export function demandBelow(demand: Readonly<Float64Array>, level: number): numb
   const whole = Math.floor(level)
   let sum = 0
   for (let rank = 0; rank < whole; rank++) sum += demand[rank] as number
-  return whole < RANKS ? sum + (demand[whole] as number) * (level - whole) : sum
+  return whole < RANK_COUNT ? sum + (demand[whole] as number) * (level - whole) : sum
 }
 
 function smoothed(state: ShedState, sample: ShedSample): ShedState {
@@ -128,7 +128,7 @@ function smoothed(state: ShedState, sample: ShedSample): ShedState {
   // Nothing to smooth with at the first look.
   const part = state.capacity === 0 ? 1 : SMOOTH
   const { demand } = state
-  for (let rank = 0; rank < RANKS; rank++) {
+  for (let rank = 0; rank < RANK_COUNT; rank++) {
     const before = demand[rank] as number
     demand[rank] = before + ((sample.demand[rank] as number) / elapsedMs - before) * part
   }
@@ -160,7 +160,7 @@ function openedBest({ demand, threshold }: ShedState): number {
 }
 
 function opened({ demand, threshold }: ShedState, calmLooks: number): number {
-  if (threshold >= RANKS) return RANKS
+  if (threshold >= RANK_COUNT) return RANK_COUNT
   const part = Math.min(OPEN_BY_MAX, OPEN_BY * OPEN_FASTER ** Math.max(0, calmLooks - LOOKS_TO_FASTER))
   return Math.max(threshold, levelOf(demand, demandBelow(demand, threshold) * (1 + part)))
 }

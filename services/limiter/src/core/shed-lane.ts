@@ -1,7 +1,7 @@
 /** What waits for one Middle node, and how many are under way there. */
 
+import { COHORT_COUNT, RANK_COUNT } from '@bigtap/domain'
 import { ShedQueue } from '@bigtap/kernel'
-import { COHORTS, RANKS } from './grade.ts'
 import { FIRST_WINDOW, moveWindow, type WindowState } from './send-window.ts'
 import { moveThreshold, openState, type ShedState } from './shed-controller.ts'
 
@@ -9,14 +9,14 @@ import { moveThreshold, openState, type ShedState } from './shed-controller.ts'
 export const NO_OVERTAKING_MS = 1_000
 /** What Middle says of its own threshold is believed for so long, ms; it rides on every frame of verdicts. */
 export const MIDDLE_SAYS_MS = 500
-const TIERS = RANKS / COHORTS
+const TIERS = RANK_COUNT / COHORT_COUNT
 
 /** The lane of a node. Times are of a clock that never goes back. */
 export class ShedLane {
   readonly queue: ShedQueue
   inFlight = 0
   /** Since the last look. */
-  readonly demand = new Float64Array(RANKS)
+  readonly demand = new Float64Array(RANK_COUNT)
   reached = 0
   served = 0
   waitMs = 0
@@ -33,7 +33,7 @@ export class ShedLane {
   readonly #shedAt = new Float64Array(TIERS).fill(Number.NEGATIVE_INFINITY)
 
   constructor(places: number) {
-    this.queue = new ShedQueue({ capacity: places, ranks: RANKS, places })
+    this.queue = new ShedQueue({ capacity: places, ranks: RANK_COUNT, places })
   }
 
   get window(): number {
@@ -49,15 +49,15 @@ export class ShedLane {
   thresholdAt(now: number): number {
     let threshold = this.#state.threshold
     if (this.#saidFrom > 0 && now - this.#saidAt < MIDDLE_SAYS_MS) threshold = Math.min(threshold, this.#saidFrom)
-    for (let tier = 0; tier < TIERS && (tier + 1) * COHORTS < threshold; tier++) {
-      if (now - (this.#shedAt[tier] as number) < NO_OVERTAKING_MS) return (tier + 1) * COHORTS
+    for (let tier = 0; tier < TIERS && (tier + 1) * COHORT_COUNT < threshold; tier++) {
+      if (now - (this.#shedAt[tier] as number) < NO_OVERTAKING_MS) return (tier + 1) * COHORT_COUNT
     }
     return threshold
   }
 
   /** One was shed. */
   noteShed(level: number, now: number): void {
-    this.#shedAt[Math.floor(level / COHORTS)] = now
+    this.#shedAt[Math.floor(level / COHORT_COUNT)] = now
   }
 
   /** An ask that was sent had no answer in its time: those that wait at the node are too many, whatever is counted here. */

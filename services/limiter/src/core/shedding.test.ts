@@ -1,8 +1,7 @@
-import { VERDICT } from '@bigtap/domain'
+import { COHORT_COUNT, RANK_COUNT, VERDICT } from '@bigtap/domain'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AskTable } from './ask-table.ts'
-import { COHORTS, RANKS } from './grade.ts'
 import { problem, retryReply } from './replies.ts'
 import { NO_OVERTAKING_MS } from './shed-lane.ts'
 import { Shedding } from './shedding.ts'
@@ -88,7 +87,7 @@ class Rig {
     const due: number[] = []
     for (const [tier, rate] of perSecond.entries()) {
       const count = Math.floor((rate * this.now) / 1_000) - Math.floor((rate * (this.now - STEP_MS)) / 1_000)
-      for (let n = 0; n < count; n++) due.push(tier * COHORTS + this.#random() * COHORTS)
+      for (let n = 0; n < count; n++) due.push(tier * COHORT_COUNT + this.#random() * COHORT_COUNT)
     }
     // In any order, not tier by tier.
     for (; due.length > 0; ) this.request(due.splice(Math.floor(this.#random() * due.length), 1)[0] ?? 0)
@@ -131,7 +130,7 @@ class Rig {
   }
 
   #note(what: Fate['what'], level: number, ms: number): void {
-    this.fates.push({ at: this.now, tier: Math.floor(level / COHORTS), what, ms })
+    this.fates.push({ at: this.now, tier: Math.floor(level / COHORT_COUNT), what, ms })
   }
 
   #random(): number {
@@ -142,7 +141,7 @@ class Rig {
 
 /** Whoever was let in within a second after a better tier was shed. */
 function overtakings(fates: readonly Fate[]): Fate[] {
-  const shedAt = Array.from({ length: RANKS / COHORTS }, () => Number.NEGATIVE_INFINITY)
+  const shedAt = Array.from({ length: RANK_COUNT / COHORT_COUNT }, () => Number.NEGATIVE_INFINITY)
   return fates.filter(({ what, tier, at }) => {
     if (what === 'shed') shedAt[tier] = at
     return what === 'sent' && shedAt.slice(0, tier).some((better) => at - better < NO_OVERTAKING_MS)
@@ -200,7 +199,7 @@ test('when the rush is over, everybody is let in again', () => {
     9_000,
   )
 
-  expect(rig.threshold).toBe(RANKS)
+  expect(rig.threshold).toBe(RANK_COUNT)
   for (const tier of [0, 3, 4, 5]) expect(rig.share(tier, 7_000, 9_000)).toBe(1)
 })
 

@@ -1,9 +1,8 @@
 /** Who waits, who is sent and who is shed, between the grade and Middle: the better first. */
 
-import { VERDICT } from '@bigtap/domain'
+import { COHORT_COUNT, RANK_COUNT, VERDICT } from '@bigtap/domain'
 import { NO_SLOT, SlotTable } from '@bigtap/kernel'
 import type { AskTable } from './ask-table.ts'
-import { COHORTS, RANKS } from './grade.ts'
 import { LOOK_EVERY_MS } from './shed-controller.ts'
 import { ShedLane } from './shed-lane.ts'
 
@@ -13,7 +12,7 @@ export const LANES_MAX = 64
 const LEFT_MS_MIN = 5
 /** From tier 3 on, who has waited for longer than this is shed: a place under way is worth more to a fresher one. */
 const WORSE_WAIT_MS_MAX = 10
-const WORSE_LEVEL = 3 * COHORTS
+const WORSE_LEVEL = 3 * COHORT_COUNT
 /** The clock of a tick may be late by this much without meaning anything. */
 const TICK_SLACK_MS = 2
 
@@ -62,9 +61,9 @@ const ANSWERED = 3
  */
 export class Shedding {
   /** Asks that were shed, by tier. */
-  readonly shed = new Float64Array(RANKS / COHORTS)
+  readonly shed = new Float64Array(RANK_COUNT / COHORT_COUNT)
   /** Asks that were sent to Middle, by tier. */
-  readonly letIn = new Float64Array(RANKS / COHORTS)
+  readonly letIn = new Float64Array(RANK_COUNT / COHORT_COUNT)
   /** Asks that Middle answered, by the whole ms since they were graded; the last place holds all that took longer. */
   readonly answeredMs = new Float64Array(ANSWERED_MS_MAX + 1)
   loopMs = 0
@@ -109,7 +108,7 @@ export class Shedding {
 
   /** The lowest threshold of all nodes. */
   get threshold(): number {
-    return this.#lanes.reduce((least, lane) => Math.min(least, lane?.thresholdAt(this.#now) ?? RANKS), RANKS)
+    return this.#lanes.reduce((least, lane) => Math.min(least, lane?.thresholdAt(this.#now) ?? RANK_COUNT), RANK_COUNT)
   }
 
   /** The longest that anybody waits now, ms. */
@@ -263,7 +262,7 @@ export class Shedding {
     this.#state[slot] = SENT
     this.#since[slot] = this.#now
     lane.inFlight++
-    const tier = Math.floor((this.#level[slot] as number) / COHORTS)
+    const tier = Math.floor((this.#level[slot] as number) / COHORT_COUNT)
     this.letIn[tier] = (this.letIn[tier] as number) + 1
     if (!lane.hasRoom) lane.wasFull = true
     return true
@@ -277,7 +276,7 @@ export class Shedding {
   }
 
   #noteShed(lane: ShedLane, level: number): void {
-    const tier = Math.floor(level / COHORTS)
+    const tier = Math.floor(level / COHORT_COUNT)
     this.shed[tier] = (this.shed[tier] as number) + 1
     lane.noteShed(level, this.#now)
   }

@@ -1,6 +1,7 @@
+import { RANK_COUNT } from '@bigtap/domain'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { moveShedFrom, NOT_OVERLOADED, type OverloadSample, type OverloadState, RANKS, saidOf } from './overload.ts'
+import { moveShedFrom, NOT_OVERLOADED, type OverloadSample, type OverloadState, saidOf } from './overload.ts'
 
 const CALM: OverloadSample = { loopMs: 0, asks: 500, waitingShare: 0, pendingShare: 0 }
 const looks = (count: number, from: OverloadState, more: Partial<OverloadSample>) => {
@@ -41,7 +42,7 @@ test('whatever is seen, what is said is a rank or nothing', () => {
     fc.property(fc.array(sample), (samples) => {
       const state = samples.reduce(moveShedFrom, NOT_OVERLOADED)
       expect(state.from).toBeGreaterThanOrEqual(1)
-      expect(state.from).toBeLessThanOrEqual(RANKS)
+      expect(state.from).toBeLessThanOrEqual(RANK_COUNT)
       expect(Number.isInteger(saidOf(state))).toBe(true)
     }),
     { seed: 4 },

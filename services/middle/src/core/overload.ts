@@ -1,8 +1,6 @@
 /** Middle's own threshold: which ranks the limiters are to keep back while this node has too much to do. Pure. */
 
-/** Ranks of asks: six tiers of sixteen cohorts, 0 best. */
-export const RANKS = 96
-const COHORTS = 16
+import { COHORT_COUNT, RANK_COUNT } from '@bigtap/domain'
 
 /** What the node sees of itself. */
 export interface OverloadSample {
@@ -16,7 +14,7 @@ export interface OverloadSample {
   readonly pendingShare: number
 }
 
-/** Between two looks: the lowest rank that is kept back (RANKS: none), and looks in a row that agree. */
+/** Between two looks: the lowest rank that is kept back (RANK_COUNT: none), and looks in a row that agree. */
 export interface OverloadState {
   readonly from: number
   readonly hotLooks: number
@@ -24,7 +22,7 @@ export interface OverloadState {
 }
 
 /** Nothing is kept back. */
-export const NOT_OVERLOADED: OverloadState = { from: RANKS, hotLooks: 0, calmLooks: 0 }
+export const NOT_OVERLOADED: OverloadState = { from: RANK_COUNT, hotLooks: 0, calmLooks: 0 }
 
 const LOOP_MS_MAX = 50
 const LOOP_MS_CALM = 20
@@ -52,16 +50,16 @@ export function moveShedFrom(state: OverloadState, sample: OverloadSample): Over
   }
   const isCalm = sample.loopMs < LOOP_MS_CALM && share < SHARE_CALM
   const calmLooks = isCalm ? state.calmLooks + 1 : 0
-  const from = calmLooks < LOOKS_TO_OPEN ? state.from : Math.min(RANKS, state.from + OPEN_BY)
+  const from = calmLooks < LOOKS_TO_OPEN ? state.from : Math.min(RANK_COUNT, state.from + OPEN_BY)
   return { from, hotLooks: 0, calmLooks }
 }
 
 /** What is said on the wire: 0 for nothing. */
 export function saidOf({ from }: OverloadState): number {
-  return from >= RANKS ? 0 : from
+  return from >= RANK_COUNT ? 0 : from
 }
 
 function closed(from: number, share: number): number {
-  if (from > COHORTS) return Math.max(COHORTS, from - COHORTS)
+  if (from > COHORT_COUNT) return Math.max(COHORT_COUNT, from - COHORT_COUNT)
   return share > SHARE_DIRE ? Math.max(1, from - 1) : from
 }
